@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre run`: a job on this machine with a coordinator of its own, for as long as it lasts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/client/result.h"
@@ -114,7 +115,10 @@ static const struct option_row rows[] = {
         .type = OPTION_TEXT,
         ROW(restore_path),
         .metavar = "PATH",
-        .help = "Go on from a checkpoint: the path of its checkpoint-STEP.json."},
+        .help =
+            "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder. Of "
+            "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
+            "one is damaged; it is read once more for that."},
     {.name = "strategy",
         .type = OPTION_TEXT,
         ROW(strategy),
@@ -133,6 +137,7 @@ static const struct option_table run_table = {.program = "cadre run",
     .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
              "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
              "  cadre run --restore checkpoint-400.json ./digits\n"
+             "  cadre run --restore . ./digits\n"
              "  cadre run --strategy parameter_server --workers 2 --ps 2 ./wide\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -153,6 +158,12 @@ static void on_changed(void *user, const struct job_info *info)
     }
 }
 
+static void on_warning(void *user, const char *sentence)
+{
+    (void)user;
+    fprintf(stderr, "cadre run: warning: %s\n", sentence);
+}
+
 static void say(const struct invocation *invocation, const char *sentence)
 {
     (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
@@ -160,7 +171,8 @@ static void say(const struct invocation *invocation, const char *sentence)
 
 static int run(const struct invocation *invocation, const struct local_options *options)
 {
-    static const struct local_watch watch = {.output = on_output, .changed = on_changed};
+    static const struct local_watch watch = {
+        .output = on_output, .changed = on_changed, .warn = on_warning};
     struct monitor monitor;
     struct cadre_error error = {0};
     char message[LIMIT_TEXT_BYTES] = "";

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that go on from checkpoints of others, of which some are damaged."""
+"""Going on from checkpoints of which some are damaged: of another job, in a folder, by hand."""
+import contextlib
 import hashlib
 import json
 import os
 import re
+import shutil
+import socket
+import subprocess
+import tempfile
 
 import grpc
 
 from checkpoints import EVERY, damage, kept_steps, published
 from client import FAILED, jobs_pb2
-from cluster import Cluster
+from cluster import TRAINER, Cluster, clean_environment, program
 from learning import EPOCHS, FAST, FAST_WORKER, LEARNER, Learning
-from testing import check, check_equal, check_in, run
+from testing import HANG_S, check, check_equal, check_in, run
 
 WHY = "its content does not have its hash"
 
@@ -118,6 +123,135 @@ def manifest_of(cluster, outputs, step):
     content = outputs[f"checkpoints/checkpoint-{step}.json"]
     check(json.loads(content)["position"] == step, "another step")
     return f"{cluster.coordinator.state}/blobs/{hashlib.sha256(content).hexdigest()}"
+
+
+class Folder:
+    """Checkpoints of the steps 3, 6 and 9 of the trainer, each of a `cadre run` of two tasks."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="cadre-test-")
+        self.saved = os.path.join(self.path, "saved")
+        self.steps = [3, 6, 9]
+        for step in self.steps:
+            self.run("cadre", "run", "-n", "2", "-o", "first", "--checkpoint-folder", self.saved, TRAINER, "--",
+                     str(step), "bare")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def file(self, step, kind="safetensors"):
+        return os.path.join(self.saved, f"checkpoint-{step}.{kind}")
+
+    def flip(self, step):
+        """The last byte, which is of a tensor."""
+        with open(self.file(step), "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+
+    def run(self, *argv, status=0, **environment):
+        done = subprocess.run([program(argv[0]) if argv[0] == "cadre" else argv[0], *argv[1:]], cwd=self.path,
+                              capture_output=True, timeout=HANG_S, check=False, env=clean_environment() | environment)
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        check_equal(done.returncode, status, f"status of {argv}, which said {said[-1500:]}")
+        return said
+
+    def restore(self, tasks, path, status=0):
+        """What a run that goes on from there says; tasks 0: by hand."""
+        if tasks == 0:
+            return self.run(TRAINER, "12", "bare", status=status, CADRE_RESTORE=path)
+        return self.run("cadre", "run", "-n", str(tasks), "-o", "out", "--restore", path, TRAINER, "--", "12", "bare",
+                        status=status)
+
+
+def test_the_newest_whole_one_of_a_folder():
+    with Folder() as folder:
+        third, second, newest = folder.steps
+        for tasks in (0, 2):
+            said = folder.restore(tasks, folder.saved)
+            check_in(f"after {12 - newest} steps", said, "what was taken")
+            check("warning" not in said, f"nothing is damaged: {said}")
+        folder.flip(newest)
+        why = f"the checkpoint of step {newest} in {folder.saved} is damaged (block 1 of 1 of " \
+              f"checkpoint-{newest}.safetensors does not have its hash)"
+        for tasks in (0, 2):
+            said = folder.restore(tasks, folder.saved)
+            check_equal(said.count("warning"), 1, f"warnings: {said}")
+            check_in(f"warning: {why}: that of step {second} is taken\n", said, "the warning")
+            check_equal(said.count(f"after {12 - second} steps"), max(tasks, 1), f"tasks that took it: {said}")
+        os.unlink(folder.file(second, "json"))
+        for tasks in (0, 2):
+            said = folder.restore(tasks, folder.saved)
+            check_in(f"warning: {why}, and so are 1 before it: that of step {third} is taken\n", said, "the warning")
+            check_equal(said.count(f"after {12 - third} steps"), max(tasks, 1), f"tasks that took it: {said}")
+        with open(folder.file(third), "r+b") as file:
+            file.truncate(20)
+        for tasks in (0, 2):
+            said = folder.restore(tasks, folder.saved, status=1)
+            check_in(f"no checkpoint in {folder.saved} is whole: that of step {newest} is damaged (block 1 of 1 of "
+                     f"checkpoint-{newest}.safetensors does not have its hash), and so are all before it", said,
+                     "the error")
+
+
+def test_a_file_that_was_named_is_not_replaced():
+    with Folder() as folder:
+        second, newest = folder.steps[-2:]
+        instead = f"the newest whole one beside it is {folder.file(second, 'json')}: name that, or the folder " \
+                  f"{folder.saved}"
+        folder.flip(newest)
+        for tasks in (0, 2):
+            said = folder.restore(tasks, folder.file(newest, "json"), status=1)
+            check_in(f"{folder.file(newest)} is damaged: block 0", said, "the error")
+            check_in(instead, said, "the error")
+        with open(folder.file(newest), "r+b") as file:
+            file.truncate(20)
+        for tasks in (0, 2):
+            check_in(instead, folder.restore(tasks, folder.file(newest, "json"), status=1), "the error")
+        os.unlink(folder.file(newest, "json"))
+        for tasks in (0, 2):
+            check_in(instead, folder.restore(tasks, folder.file(newest, "json"), status=1), "the error")
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for item in sockets:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
+
+
+def test_tasks_by_hand_follow_the_first():
+    """What the others see in the folder is something else: they take what the first one chose, or all fail."""
+    with Folder() as folder:
+        second, newest = folder.steps[-2:]
+        others = os.path.join(folder.path, "others")
+        shutil.copytree(folder.saved, others)
+        folder.flip(newest)
+        for seen, wanted in (([folder.saved, others, others], second), ([others, folder.saved, "/nowhere"], None),
+                             ([None, folder.saved, folder.saved], None)):
+            cluster = [f"127.0.0.1:{port}" for port in free_ports(3)]
+            running = []
+            for task, path in enumerate(seen):
+                settings = {"TF_CONFIG": json.dumps({"cluster": {"worker": cluster},
+                                                     "task": {"type": "worker", "index": task}}),
+                            "CADRE_OUTPUT_DIR": folder.path, "CADRE_CLUSTER_WAIT_S": "10"}
+                if path is not None:
+                    settings["CADRE_RESTORE"] = path
+                running.append(subprocess.Popen([TRAINER, "12", "bare"], cwd=folder.path, stdout=subprocess.PIPE,
+                                                stderr=subprocess.STDOUT, env=clean_environment() | settings))
+            said = [process.communicate(timeout=HANG_S)[0].decode(errors="replace") for process in running]
+            if wanted is None:
+                check(any(process.returncode != 0 for process in running), f"they trained: {said}")
+                check(not any("the sum is" in text for text in said), f"they took different ones: {said}")
+                continue
+            check_equal([process.returncode for process in running], [0] * 3, f"how they ended: {said}")
+            for text in said:
+                check_in(f"after {12 - wanted} steps", text, "what was taken")
+            check_equal([text.count("warning") for text in said], [1, 0, 0], "who warns")
 
 
 if __name__ == "__main__":

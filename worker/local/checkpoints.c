@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/checkpoint/choose.h"
 #include "common/checkpoint/content.h"
 
 struct known_checkpoint {
@@ -109,7 +110,7 @@ static cadre_status check_file(
     return CADRE_OK;
 }
 
-cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,
+static cadre_status read_named(struct local_checkpoints *checkpoints, const char *path,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *absolute = realpath(path, NULL);
@@ -134,4 +135,11 @@ cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const
     const char *name = strrchr(absolute, '/') + 1;
     snprintf(ret_checkpoint->path, sizeof ret_checkpoint->path, "%s", name);
     return local_checkpoints_add(checkpoints, hash.bytes, "", absolute + 1, error);
+}
+
+cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,
+    struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
+{
+    cadre_status status = read_named(checkpoints, path, ret_checkpoint, error);
+    return status == CADRE_OK ? CADRE_OK : checkpoint_name_another(path, error);
 }

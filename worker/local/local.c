@@ -14,6 +14,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/checkpoint/choose.h"
 #include "common/pure/assert.h"
 #include "worker/local/guard.h"
 #include "worker/local/local_state.h"
@@ -167,6 +168,25 @@ static void start_handles(struct local *local)
     }
 }
 
+/* What is taken is decided here, for all tasks. */
+static cadre_status find_checkpoint(
+    struct local *local, struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
+{
+    const char *path = local->options->restore_path;
+    struct checkpoint_choice choice = {0};
+    if (!checkpoint_is_folder(path)) {
+        return local_checkpoints_read(&local->checkpoints, path, ret_checkpoint, error);
+    }
+    CADRE_TRY(checkpoint_choose(path, &choice, error));
+    if (choice.note[0] != '\0' && local->watch.warn != NULL) {
+        local->watch.warn(local->watch_user, choice.note);
+    }
+    cadre_status status =
+        local_checkpoints_read(&local->checkpoints, choice.path, ret_checkpoint, error);
+    checkpoint_choice_free(&choice);
+    return status;
+}
+
 static cadre_status submit(struct local *local, struct cadre_error *error)
 {
     const struct local_options *options = local->options;
@@ -192,8 +212,7 @@ static cadre_status submit(struct local *local, struct cadre_error *error)
         .checkpoint_folder = local->checkpoints.folder != NULL ? local->checkpoints.folder : ""};
     struct core_checkpoint checkpoint;
     if (options->restore_path != NULL) {
-        CADRE_TRY(
-            local_checkpoints_read(&local->checkpoints, options->restore_path, &checkpoint, error));
+        CADRE_TRY(find_checkpoint(local, &checkpoint, error));
     }
     agent_link_up(local->agent);
     if (options->restore_path != NULL) {

@@ -32,8 +32,9 @@ struct local_options {
     /* GPUs that tasks share out, of those that are visible here: "all", "none" or a number; NULL:
      * all. */
     const char *gpus;
-    const char
-        *restore_path; /* manifest of the checkpoint to go on from; NULL: from the beginning */
+    /* Manifest of the checkpoint to go on from, or a folder of which the newest whole one is taken;
+     * NULL: from the beginning. */
+    const char *restore_path;
 };
 
 struct local_watch {
@@ -41,6 +42,8 @@ struct local_watch {
     void (*output)(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size);
     /* The job changed: progress, state. `info` lives for the call. */
     void (*changed)(void *user, const struct job_info *info);
+    /* A sentence for people, before anything runs; NULL: nobody hears it. */
+    void (*warn)(void *user, const char *sentence);
 };
 
 /* Runs the job to its end and fills *ret_exit_code with what the caller should exit with
@@ -48,7 +51,8 @@ struct local_watch {
  * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
  * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
  * children meanwhile (worker/agent). When this process is killed, so are its tasks. Errors before
- * anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest),
+ * anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest), DATA_LOSS (the
+ * checkpoint, or all in the folder, are damaged),
  * FAILED_PRECONDITION (fewer GPUs than asked for), NOT_FOUND (no such program, no such
  * file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,

@@ -18,7 +18,8 @@
  *                       1: it may be started anew while the task runs; one that is not there is
  *                       waited for
  *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
- *     CADRE_RESTORE     manifest of the checkpoint to go on from; absent: from the beginning
+ *     CADRE_RESTORE     manifest of the checkpoint to go on from, or by hand a folder of which the
+ *                       newest whole one is taken; absent: from the beginning
  *     CADRE_CHECKPOINT_EVERY
  *                       steps between checkpoints; 0 or absent: only at the end and when asked
  *     CADRE_CHECKPOINT_DIR

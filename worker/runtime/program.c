@@ -12,6 +12,7 @@
 #include "worker/crash/crash.h"
 #include "worker/mesh/mesh.h"
 #include "worker/runtime/border.h"
+#include "worker/runtime/cluster/cluster_greeting.h"
 #include "worker/runtime/living.h"
 #include "worker/runtime/plain/plain.h"
 #include "worker/runtime/state/restore_position.h"
@@ -141,14 +142,35 @@ static cadre_status had_its_strategy(struct cadre_error *error)
         (unsigned long long)program.environment.job);
 }
 
+/* Where CADRE_RESTORE goes on. Of a folder the task that holds the cluster together chooses, once,
+ * and the others follow: a file that is whole for one and damaged for another changes nothing. */
+static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *error)
+{
+    struct environment *environment = &program.environment;
+    if (environment->restore_path[0] == '\0') {
+        return CADRE_OK;
+    }
+    if (!restore_is_folder(environment->restore_path)) {
+        return restore_position(environment->restore_path, ret_restored, error);
+    }
+    if (program.cluster != NULL && program.cluster->place != 0) {
+        *ret_restored = RESTORED_AS_THE_FIRST;
+        return CADRE_OK;
+    }
+    char note[LIMIT_TEXT_BYTES];
+    CADRE_TRY(restore_choose(
+        environment->restore_path, sizeof environment->restore_path, ret_restored, note, error));
+    if (note[0] != '\0') {
+        show_warning("%s", note);
+    }
+    return CADRE_OK;
+}
+
 /* The sessions of a program that nobody started but its user. */
 static cadre_status open_by_hand(struct session **ret_session, struct cadre_error *error)
 {
     uint64_t restored = 0;
-    const char *path = program.environment.restore_path;
-    if (path[0] != '\0') {
-        CADRE_TRY(restore_position(path, &restored, error));
-    }
+    CADRE_TRY(find_restored(&restored, error));
     if (program.cluster == NULL) {
         return session_local_open(restored, ret_session, error);
     }

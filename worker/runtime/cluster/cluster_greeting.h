@@ -27,12 +27,15 @@
 #define GREETING_HELLO_BYTES     96
 #define GREETING_ANSWER_BYTES    536
 
+/* From a checkpoint of a folder, which the first task of the cluster chooses. */
+#define RESTORED_AS_THE_FIRST UINT64_MAX
+
 struct greeting_hello {
     uint32_t frame_version; /* of the frames that follow */
     uint32_t place;         /* the task's id in the cluster */
     uint32_t tasks;
     bool keyed;
-    uint64_t restored; /* the position that it goes on from */
+    uint64_t restored; /* the position that it goes on from, or RESTORED_AS_THE_FIRST */
     uint8_t cluster[GREETING_CLUSTER_BYTES];
     uint8_t challenge[GREETING_CHALLENGE_BYTES];
 };

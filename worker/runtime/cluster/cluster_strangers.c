@@ -111,7 +111,15 @@ static cadre_status hello_check(const struct cluster_strangers *strangers,
             first, member->tasks, hello->tasks);
         return CADRE_FAILED_PRECONDITION;
     }
-    if (hello->restored != strangers->restored) {
+    bool follows = hello->restored == RESTORED_AS_THE_FIRST;
+    if (follows && strangers->restored == 0) {
+        snprintf(text, GREETING_TEXT_BYTES,
+            "%s goes on from no checkpoint, and this program from one of a folder; give all the "
+            "same CADRE_RESTORE, or none",
+            first);
+        return CADRE_FAILED_PRECONDITION;
+    }
+    if (!follows && hello->restored != strangers->restored) {
         snprintf(text, GREETING_TEXT_BYTES,
             "%s goes on from step %" PRIu64 ", and this program from step %" PRIu64
             "; give all the same checkpoint in CADRE_RESTORE, or none",

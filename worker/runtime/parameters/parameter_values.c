@@ -9,6 +9,7 @@
 #include "worker/device/tensor.h"
 #include "worker/runtime/parameters/parameter_call.h"
 #include "worker/runtime/state/checkpoint_read.h"
+#include "worker/runtime/state/restore.h"
 #include "worker/runtime/strategy.h"
 #include "worker/runtime/variables/variable.h"
 
@@ -222,6 +223,5 @@ cadre_status parameter_restore(const struct cadre_strategy *strategy, cadre_para
         status = restore_from(parameters->reader, parameter, error);
     }
     *ret_restored = status == CADRE_OK;
-    return status == CADRE_OK ? CADRE_OK
-                              : cadre_error_wrap(error, status, "the checkpoint %s", path);
+    return status == CADRE_OK ? CADRE_OK : restore_failed(path, status, error);
 }

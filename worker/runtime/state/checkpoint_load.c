@@ -96,7 +96,7 @@ cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     if (status == CADRE_OK) {
         status = load(strategy, reader, error);
         if (status != CADRE_OK) {
-            cadre_error_wrap(error, status, "the checkpoint %s", path);
+            (void)restore_failed(path, status, error);
         }
     }
     if (status == CADRE_OK) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/checkpoint/choose.h"
 #include "worker/device/tensor.h"
 #include "worker/runtime/strategy.h"
 
@@ -18,8 +19,11 @@ cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
                               ? checkpoint_reader_open(strategy, path, &strategy->restoring, error)
                               : checkpoint_reader_follow(strategy->restoring, strategy, error);
     *ret_reader = strategy->restoring;
-    return status == CADRE_OK ? CADRE_OK
-                              : cadre_error_wrap(error, status, "the checkpoint %s", path);
+    if (status != CADRE_OK) {
+        cadre_error_wrap(error, status, "the checkpoint %s", path);
+        return checkpoint_name_another(path, error);
+    }
+    return CADRE_OK;
 }
 
 void restore_close(struct cadre_strategy *strategy)
@@ -73,6 +77,12 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
     return CADRE_OK;
 }
 
+cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error)
+{
+    cadre_error_wrap(error, status, "the checkpoint %s", path);
+    return status == CADRE_DATA_LOSS ? checkpoint_name_another(path, error) : status;
+}
+
 cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_tensor *tensor,
     void *into, struct cadre_error *error)
 {
@@ -83,8 +93,7 @@ cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_
         status = checkpoint_reader_read(strategy->restoring, entry, 0, into, tensor->bytes, error);
     }
     return status == CADRE_OK ? CADRE_OK
-                              : cadre_error_wrap(error, status, "the checkpoint %s",
-                                    strategy->environment->restore_path);
+                              : restore_failed(strategy->environment->restore_path, status, error);
 }
 
 /* --- strings --- */
@@ -97,8 +106,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
     cadre_status status =
         checkpoint_reader_strings(strategy->restoring, variable, ret_strings, error);
     return status == CADRE_OK ? CADRE_OK
-                              : cadre_error_wrap(error, status, "the checkpoint %s",
-                                    strategy->environment->restore_path);
+                              : restore_failed(strategy->environment->restore_path, status, error);
 }
 
 /* The lengths, then the bytes. */

@@ -22,6 +22,9 @@ void restore_close(struct cadre_strategy *strategy);
 cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_tensor *tensor,
     const struct safetensors_entry **ret_entry, struct cadre_error *error);
 
+/* Names the checkpoint in the error, and another one beside it that is whole when it is damaged. */
+cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error);
+
 /* At rank 0 of a job that goes on from a checkpoint: opens what CADRE_RESTORE names, if it is not
  * open. FAILED_PRECONDITION: nothing is named, or it is not of the position that the job goes on
  * from. Errors name the checkpoint. */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/checkpoint/choose.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/checkpoint/content.h"
+
+#define NAME_HEAD  "checkpoint-"
+#define NAME_BYTES 64
+
+bool checkpoint_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+void checkpoint_choice_free(struct checkpoint_choice *choice)
+{
+    free(choice->path);
+    *choice = (struct checkpoint_choice){0};
+}
+
+/* ---- one checkpoint ---- */
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to look at a checkpoint");
+}
+
+static char *path_of(const char *folder, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static size_t read_block(int fd, const struct checkpoint_block *block, char *into)
+{
+    size_t done = 0;
+    ssize_t got = 1;
+    while (done < block->bytes && got > 0) {
+        got = pread(fd, into + done, (size_t)block->bytes - done, (off_t)(block->offset + done));
+        got = got < 0 && errno == EINTR ? 1 : got;
+        done += got > 0 && done < block->bytes ? (size_t)got : 0;
+    }
+    return done;
+}
+
+static cadre_status check_blocks(
+    int fd, const struct checkpoint_content *content, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *bytes = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
+    if (bytes == NULL) {
+        return no_memory(error);
+    }
+    for (size_t i = 0; i < content->block_count; i++) {
+        const struct checkpoint_block *block = &content->blocks[i];
+        struct sha256 made;
+        size_t got = read_block(fd, block, bytes);
+        CADRE_TRY(sha256_of(bytes, got, &made, error));
+        if (memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0) {
+            return cadre_error_set(error, CADRE_DATA_LOSS,
+                "block %zu of %zu of %s does not have its hash", i + 1, content->block_count,
+                content->file_name);
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_tensors(
+    const char *folder, const struct checkpoint_content *content, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of(folder, content->file_name);
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    uint64_t size = 0;
+    if (path == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status = file_open_regular(path, &fd, &size, error);
+    if (status == CADRE_NOT_FOUND) {
+        return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", content->file_name);
+    }
+    CADRE_TRY(status);
+    if (size != content->file_bytes) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64, content->file_name, size,
+            content->file_bytes);
+    }
+    return check_blocks(fd, content, error);
+}
+
+/* DATA_LOSS names the file and what is wrong with it. */
+static cadre_status check(
+    const char *folder, uint64_t position, char **ret_path, struct cadre_error *error)
+{
+    char name[NAME_BYTES];
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
+    size_t size = 0;
+    snprintf(name, sizeof name, NAME_HEAD "%" PRIu64 ".json", position);
+    CADRE_FREE_AT_EXIT char *path = path_of(folder, name);
+    if (path == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error);
+    if (status == CADRE_NOT_FOUND) {
+        return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", name);
+    }
+    CADRE_TRY(status);
+    status = checkpoint_content_read(text, size, &content, error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_wrap(error, CADRE_DATA_LOSS, "%s", name);
+    }
+    CADRE_TRY(status);
+    if (content.position != position) {
+        return cadre_error_set(
+            error, CADRE_DATA_LOSS, "%s says that it is of step %" PRIu64, name, content.position);
+    }
+    CADRE_TRY(check_tensors(folder, &content, error));
+    *ret_path = path;
+    path = NULL;
+    return CADRE_OK;
+}
+
+/* ---- those of a folder ---- */
+
+struct found {
+    uint64_t *positions;
+    size_t count;
+    size_t room;
+};
+
+/* "checkpoint-<position>.json", or ".safetensors". */
+static bool is_name(const char *name, uint64_t *ret_position)
+{
+    char text[NAME_BYTES];
+    char tensors[NAME_BYTES];
+    const char *digits = name + strlen(NAME_HEAD);
+    if (strncmp(name, NAME_HEAD, strlen(NAME_HEAD)) != 0 || !isdigit((unsigned char)digits[0])) {
+        return false;
+    }
+    errno = 0;
+    *ret_position = strtoull(digits, NULL, 10);
+    snprintf(text, sizeof text, NAME_HEAD "%" PRIu64 ".json", *ret_position);
+    snprintf(tensors, sizeof tensors, NAME_HEAD "%" PRIu64 ".safetensors", *ret_position);
+    return errno == 0 && (strcmp(name, text) == 0 || strcmp(name, tensors) == 0);
+}
+
+static bool add(struct found *found, uint64_t position)
+{
+    if (found->count == found->room) {
+        size_t room = found->room > 0 ? found->room * 2 : 64;
+        uint64_t *grown = realloc(found->positions, room * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        found->positions = grown;
+        found->room = room;
+    }
+    found->positions[found->count++] = position;
+    return true;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/* A manifest and its tensors are told twice. */
+static cadre_status list(const char *folder, struct found *found, struct cadre_error *error)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    uint64_t position;
+    if (dir == NULL) {
+        return cadre_error_errno(error, errno, "cannot look into the folder %s", folder);
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if (is_name(entry->d_name, &position) && !add(found, position)) {
+            return no_memory(error);
+        }
+    }
+    if (found->count > 0) {
+        qsort(found->positions, found->count, sizeof *found->positions, newest_first);
+    }
+    return CADRE_OK;
+}
+
+/* The first that is whole. `first` is what is wrong with the newest, when that is not. */
+static cadre_status choose(const char *folder, const struct found *found,
+    struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_left_out,
+    struct cadre_error *error)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        if (i > 0 && found->positions[i] == found->positions[i - 1]) {
+            continue;
+        }
+        cadre_status status = check(folder, found->positions[i], &choice->path, error);
+        if (status == CADRE_OK) {
+            choice->position = found->positions[i];
+            return CADRE_OK;
+        }
+        if (status != CADRE_DATA_LOSS) {
+            return cadre_error_wrap(error, status, "the checkpoint of step %" PRIu64 " in %s",
+                found->positions[i], folder);
+        }
+        if ((*ret_left_out)++ == 0) {
+            *first = *error;
+        }
+    }
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "no checkpoint in %s is whole: that of step %" PRIu64 " is damaged (%s)%s", folder,
+        found->positions[0], first->text, *ret_left_out > 1 ? ", and so are all before it" : "");
+}
+
+cadre_status checkpoint_choose(
+    const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error)
+{
+    struct found found = {0};
+    struct cadre_error first = {0};
+    uint32_t left_out = 0;
+    *ret_choice = (struct checkpoint_choice){0};
+    cadre_status status = list(folder, &found, error);
+    if (status == CADRE_OK && found.count == 0) {
+        status = cadre_error_set(error, CADRE_NOT_FOUND,
+            "the folder %s holds no checkpoint (checkpoint-STEP.json and .safetensors)", folder);
+    }
+    if (status == CADRE_OK) {
+        status = choose(folder, &found, ret_choice, &first, &left_out, error);
+    }
+    if (status == CADRE_OK && left_out > 0) {
+        char more[64] = "";
+        if (left_out > 1) {
+            snprintf(more, sizeof more, ", and so are %" PRIu32 " before it", left_out - 1);
+        }
+        snprintf(ret_choice->note, sizeof ret_choice->note,
+            "the checkpoint of step %" PRIu64 " in %.120s is damaged (%.200s)%s: that of step "
+            "%" PRIu64 " is taken",
+            found.positions[0], folder, first.text, more, ret_choice->position);
+    }
+    free(found.positions);
+    return status;
+}
+
+cadre_status checkpoint_name_another(const char *path, struct cadre_error *error)
+{
+    struct checkpoint_choice choice;
+    struct cadre_error ignored = {0};
+    const char *slash = strrchr(path, '/');
+    bool damaged = error->code == CADRE_DATA_LOSS || error->code == CADRE_NOT_FOUND ||
+                   error->code == CADRE_INVALID_ARGUMENT;
+    if (!damaged) {
+        return error->code;
+    }
+    CADRE_FREE_AT_EXIT char *folder =
+        slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    if (folder == NULL || checkpoint_choose(folder, &choice, &ignored) != CADRE_OK) {
+        return error->code;
+    }
+    if (strcmp(strrchr(choice.path, '/') + 1, slash == NULL ? path : slash + 1) != 0) {
+        size_t length = strlen(error->text);
+        snprintf(error->text + length, sizeof error->text - length,
+            "; the newest whole one beside it is %s: name that, or the folder %s", choice.path,
+            folder);
+    }
+    checkpoint_choice_free(&choice);
+    return error->code;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The newest whole checkpoint of a folder: its manifest can be read, and every byte of its tensors
+ * is what the manifest says. Everything is read, so one process of a job decides, once. */
+#ifndef CADRE_CHECKPOINT_CHOOSE_H
+#define CADRE_CHECKPOINT_CHOOSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/limits.h"
+
+struct checkpoint_choice {
+    uint64_t position;
+    char *path; /* of its manifest, <folder>/checkpoint-<position>.json; owned */
+    /* Which newer one is not whole, what is wrong with it, and which is taken; "": it is the
+     * newest. */
+    char note[LIMIT_TEXT_BYTES];
+};
+
+/* Whether `path` is a folder, or a link to one. */
+bool checkpoint_is_folder(const char *path);
+
+/* Looks through "checkpoint-<step>.json" and ".safetensors", highest step first. NOT_FOUND: there
+ * is none; DATA_LOSS: none is whole, and what is wrong with the newest; PERMISSION_DENIED and
+ * RESOURCE_EXHAUSTED end the search, for they say nothing about a checkpoint. Thread-safe. */
+cadre_status checkpoint_choose(
+    const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
+void checkpoint_choice_free(struct checkpoint_choice *choice); /* accepts {0} */
+
+/* The checkpoint whose manifest is, or should be, at `path` was named and is not whole: adds to the
+ * error which one beside it is, if there is one. Other errors than DATA_LOSS, NOT_FOUND and
+ * INVALID_ARGUMENT stay as they are. Returns the error's code. */
+cadre_status checkpoint_name_another(const char *path, struct cadre_error *error);
+
+#endif
