@@ -7,7 +7,7 @@
 
 #include "common/wire/frame.h"
 #include "worker/agent/agent.h"
-#include "worker/agent/notices.h"
+#include "common/base/notices.h"
 
 /* A task's last line on stderr, kept for the sentence about its end. */
 struct last_line {

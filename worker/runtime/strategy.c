@@ -260,7 +260,7 @@ static cadre_status check_room(struct cadre_error *error)
 
 static void tell_refused_release(const struct cadre_error *error)
 {
-    show_warning("%s", error->text);
+    show_misuse(SHOW_TENSOR_RELEASED, error);
 }
 
 /* Takes the lists of `shape` over. Freed by strategy_free. */
@@ -290,6 +290,7 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
 
 static void strategy_free(cadre_strategy *strategy)
 {
+    show_misuse_end();
     pthread_mutex_destroy(&strategy->step.lock);
     merge_close(&strategy->merge);
     crew_free(strategy->crew);

@@ -11,7 +11,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/agent/client.h"
-#include "worker/agent/notices.h"
+#include "common/base/notices.h"
 
 static struct client *watched;
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/notices.h"
 #include "training.h"
 
 /* ---- NULL ---- */
@@ -398,6 +399,29 @@ static void initial_values_make_sense(void **state)
 
 /* ---- whole programs: this test, run again ---- */
 
+#define SAID_BYTES 8192
+#define AGAIN      1000
+
+static cadre_status make_one(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)user;
+    return cadre_tensor_from_i64(1, &outputs[0]);
+}
+
+/* What it holds no reference of, in each step. */
+static void release_again_and_again(cadre_strategy *strategy)
+{
+    for (int i = 0; i < AGAIN; i++) {
+        cadre_per_replica *output;
+        CADRE_CHECK(cadre_run(strategy, make_one, NULL, 1, NULL, &output));
+        cadre_per_replica_release(output);
+        cadre_tensor_release(cadre_local_results(output, 0)[0]);
+    }
+}
+
 static int program(const char *what)
 {
     cadre_strategy *strategy;
@@ -410,11 +434,15 @@ static int program(const char *what)
         CADRE_CHECK(cadre_report_f64(strategy, "loss", 0.25));
         return cadre_finish(strategy);
     }
+    if (strcmp(what, "releases") == 0) {
+        release_again_and_again(strategy);
+        return cadre_finish(strategy);
+    }
     return strcmp(what, "forgets") == 0 ? 0 : 3;
 }
 
 /* What it printed to stderr, and its exit code. */
-static int run_again(const char *what, const char *output_folder, char said[1024])
+static int run_again(const char *what, const char *output_folder, char said[SAID_BYTES])
 {
     char file[TEST_PATH_BYTES];
     char mode[16];
@@ -434,7 +462,7 @@ static int run_again(const char *what, const char *output_folder, char said[1024
     assert_int_equal(waitpid(pid, &status, 0), pid);
     FILE *output = fopen(file, "r");
     assert_non_null(output);
-    said[fread(said, 1, 1023, output)] = '\0';
+    said[fread(said, 1, SAID_BYTES - 1, output)] = '\0';
     fclose(output);
     unlink(file);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -443,7 +471,7 @@ static int run_again(const char *what, const char *output_folder, char said[1024
 static void a_forgotten_end_is_told(void **state)
 {
     (void)state;
-    char said[1024];
+    char said[SAID_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "");
     assert_int_equal(run_again("forgets", folder, said), 0);
@@ -453,10 +481,48 @@ static void a_forgotten_end_is_told(void **state)
     assert_string_equal(said, "");
 }
 
+/* How often the text says it: each line once, and as often more as the line says. */
+static uint64_t told_of(const char *said, const char *what, unsigned *ret_lines)
+{
+    uint64_t times = 0;
+    *ret_lines = 0;
+    for (const char *line = said; (line = strstr(line, "cadre: warning: ")) != NULL; line++) {
+        char own[1024];
+        unsigned long long more = 0;
+        snprintf(own, sizeof own, "%.*s", (int)strcspn(line, "\n"), line);
+        if (strstr(own, what) == NULL) {
+            continue;
+        }
+        const char *again = strstr(own, "(and ");
+        const char *rest = strstr(own, "reference was released ");
+        (void)(again != NULL  ? sscanf(again, "(and %llu", &more)
+               : rest != NULL ? sscanf(rest, "reference was released %llu", &more)
+                              : 0);
+        times += more + (rest == NULL ? 1 : 0);
+        ++*ret_lines;
+    }
+    return times;
+}
+
+static void a_mistake_in_each_step_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    char said[SAID_BYTES];
+    char folder[TEST_PATH_BYTES];
+    unsigned lines;
+    test_path(folder, test_temp_dir(), "");
+    assert_int_equal(run_again("releases", folder, said), 0);
+    static const char *const whats[] = {"a value", "tensor"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(told_of(said, whats[i], &lines), AGAIN);
+        assert_in_range(lines, NOTICES_FIRST + 1, NOTICES_FIRST + 8); /* one a minute more */
+    }
+}
+
 static void steps_without_batches_are_counted(void **state)
 {
     (void)state;
-    char said[1024];
+    char said[SAID_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "");
     assert_int_equal(run_again("finishes", folder, said), 0);
@@ -466,7 +532,7 @@ static void steps_without_batches_are_counted(void **state)
 static void a_missing_output_folder_is_found_before_the_training(void **state)
 {
     (void)state;
-    char said[1024];
+    char said[SAID_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "nowhere");
     assert_int_equal(run_again("forgets", folder, said), 1);
@@ -494,6 +560,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refusals_that_nobody_looks_at_fail_the_step),
         cmocka_unit_test(initial_values_make_sense),
         cmocka_unit_test(a_forgotten_end_is_told),
+        cmocka_unit_test(a_mistake_in_each_step_does_not_fill_the_log),
         cmocka_unit_test(steps_without_batches_are_counted),
         cmocka_unit_test(a_missing_output_folder_is_found_before_the_training),
     };

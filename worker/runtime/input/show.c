@@ -2,12 +2,14 @@
 #include "worker/runtime/input/show.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/notices.h"
 #include "common/base/progress_bar.h"
 
 bool show_redraws(void)
@@ -82,6 +84,40 @@ void show_warning(const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fprintf(stderr, "cadre: warning: %s\n", text);
+}
+
+static struct {
+    pthread_mutex_t lock;
+    struct notices notices[SHOW_MISUSES];
+} misuse = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void show_misuse(enum show_misuse which, const struct cadre_error *error)
+{
+    uint64_t left_out = 0;
+    pthread_mutex_lock(&misuse.lock);
+    bool told = notices_take(&misuse.notices[which], clock_monotonic_us(), &left_out);
+    pthread_mutex_unlock(&misuse.lock);
+    if (told && left_out > 0) {
+        show_warning("%s (and %" PRIu64 " times before, which is not told)", error->text, left_out);
+    } else if (told) {
+        show_warning("%s", error->text);
+    }
+}
+
+void show_misuse_end(void)
+{
+    static const char *const what[SHOW_MISUSES] = {"a value", "a tensor"};
+    for (int i = 0; i < SHOW_MISUSES; i++) {
+        pthread_mutex_lock(&misuse.lock);
+        uint64_t left_out = misuse.notices[i].left_out;
+        misuse.notices[i].left_out = 0;
+        pthread_mutex_unlock(&misuse.lock);
+        if (left_out > 0) {
+            show_warning("%s of which the program holds no reference was released %" PRIu64
+                         " times more",
+                what[i], left_out);
+        }
+    }
 }
 
 void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elapsed_us, bool ends)

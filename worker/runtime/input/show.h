@@ -22,6 +22,13 @@ void show_failure(const struct cadre_error *error);
 /* One line that begins with "cadre: warning: ". */
 void show_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What a program can do wrong in each step, each with an equal text. */
+enum show_misuse { SHOW_VALUE_RELEASED, SHOW_TENSOR_RELEASED, SHOW_MISUSES };
+/* A warning the first few times, then once a minute, with how often it was left out. Any thread. */
+void show_misuse(enum show_misuse which, const struct cadre_error *error);
+/* What was left out until now is told. */
+void show_misuse_end(void);
+
 /* A dataset that cannot be read by place is read up to where it stood: `done` of `wanted` elements,
  * since `elapsed_us`. Redrawn on a terminal, else a line each time. `ends`: it is the last. */
 void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elapsed_us, bool ends);

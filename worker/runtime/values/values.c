@@ -242,7 +242,7 @@ void cadre_per_replica_release(cadre_per_replica *value)
         "%s was called with a value of which the program holds no reference: a batch, an output of "
         "cadre_run, or one that was released already; release only what was retained or made",
         __func__);
-    show_warning("%s", error.text);
+    show_misuse(SHOW_VALUE_RELEASED, &error);
     border(error.code, &error);
 }
 

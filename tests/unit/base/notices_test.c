@@ -2,7 +2,7 @@
  * A task that does the same wrong thing again and again does not fill the log. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/agent/notices.h"
+#include "common/base/notices.h"
 
 #define MINUTE_US (60 * CADRE_US_PER_S)
 

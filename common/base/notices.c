@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/agent/notices.h"
+#include "common/base/notices.h"
 
 #include "common/base/clock.h"
 

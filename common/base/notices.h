@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often a task may have an operator told of what it does: the first few times, then once a
- * minute, with how much was left out. Pure: the time is an argument. */
-#ifndef CADRE_WORKER_AGENT_NOTICES_H
-#define CADRE_WORKER_AGENT_NOTICES_H
+ * How often the same thing is told to people when a program does it again and again: the first few
+ * times, then once a minute, with how much was left out. Pure: the time is an argument. */
+#ifndef CADRE_BASE_NOTICES_H
+#define CADRE_BASE_NOTICES_H
 
 #include <stdbool.h>
 #include <stdint.h>
