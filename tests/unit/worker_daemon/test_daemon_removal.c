@@ -35,7 +35,7 @@ static sem_t let_go;
 static bool slow_is_dirty;
 static bool slow_is_emptied;
 static unsigned emptied;
-static bool in_vain; /* nobody let it go */
+static atomic_bool in_vain; /* nobody let it go */
 
 static bool take(sem_t *semaphore)
 {
@@ -90,7 +90,7 @@ void isolate_empty(const struct task_files *task)
 {
     if (task->user.uid == SLOW_JOB) {
         sem_post(&reached);
-        in_vain = !take(&let_go);
+        in_vain = !take(&let_go) || in_vain;
     }
 }
 
@@ -109,7 +109,7 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to, 
 {
     if (rename_is_slow) {
         sem_post(&reached);
-        in_vain = !take(&let_go);
+        in_vain = !take(&let_go) || in_vain;
     }
     return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
@@ -297,8 +297,8 @@ static void others_start_while_one_is_removed(void **state)
     prepare(1, 2, 0);
     until_prepared(2);
     worker_front.forget(&stand, ref_of(SLOW_JOB, 0));
-    worker_front.forget(&stand, ref_of(2, 0));
     run_until(is_reached);
+    worker_front.forget(&stand, ref_of(2, 0));
     prepare(2, 3, 0);
     prepare(3, 2, 0); /* the same again */
     until_prepared(4);
