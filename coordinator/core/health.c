@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Health means progress: a step that does not end although nobody died. Tasks that wait for long
  * say for whom; who is waited for most, and waits for nobody, is named to people, and replaced when
- * it lasts too long. What was said counts until all have applied one more step; that replicas of a
- * task wait for one of their own is said by that task, as long as it is so. */
+ * it lasts too long. What was said counts until all have applied the step that tasks wait in; that
+ * replicas of a task wait for one of their own is said by that task, as long as it is so. */
 #include "coordinator/core/parts.h"
 
 #define CHAIN_MAX     64                 /* of tasks that wait for one another */
@@ -22,8 +22,9 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
         }
     }
     job->progress_us = core->now_us;
-    if (!job->stalled) {
-        return;
+    bool earlier = steps > 0 && job->applied.least <= job->stall_position;
+    if (!job->stalled || earlier) {
+        return; /* steps before the one that tasks wait in, told late */
     }
     job->stall_stamp++;
     job->stall_slot = NONE;

@@ -66,6 +66,34 @@ static void a_slow_step_is_told(void **state)
     script_close(s);
 }
 
+/* A task that takes no step tells the steps before a second or two after it was waited for: that
+ * ends no wait. */
+static void steps_that_are_told_late_end_no_wait(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 8);
+    s->now_us += SECOND / 5;
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 1);
+    }
+    pass(s, 1);
+    stalls(s, 1, 0, 1);
+    stalls(s, 3, 2, 1);
+    for (uint64_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 2);
+    }
+    assert_int_equal(job_view(s, 1).committed, 2);
+    pass(s, 6);
+    assert_string_equal(job_view(s, 1).text,
+        "step 2 has not ended for 6 s (median 1.0 s): task 1 on worker b is waited for by 2 "
+        "others");
+    arrived(s, 1, 1, 1, 8, 3);
+    arrived(s, 2, 1, 1, 8, 3);
+    arrived(s, 3, 1, 1, 8, 3);
+    assert_string_equal(job_view(s, 1).text, "");
+    script_close(s);
+}
+
 static void one_that_stalls_is_replaced(void **state)
 {
     (void)state;
@@ -343,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_step_is_told),
+        cmocka_unit_test(steps_that_are_told_late_end_no_wait),
         cmocka_unit_test(one_that_stalls_is_replaced),
         cmocka_unit_test(a_replica_that_hangs_is_named),
         cmocka_unit_test(a_task_whose_replica_hangs_is_replaced),
