@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on GPUs under the real daemons, with the stand-in's GPUs and its NCCL: what they come to, whatever is killed. It
 proves Cadre's logic, never CUDA or NCCL."""
+import concurrent.futures
 import json
 import os
 import re
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from client import SUCCEEDED  # noqa: E402
 from cluster import Cluster, Daemon, clean_environment, program  # noqa: E402
 from learning import FAST, FAST_WORKER, tensors_of  # noqa: E402
-from testing import Failure, check, check_equal, check_in, run, skip  # noqa: E402
+from testing import SLOW, Failure, check, check_equal, check_in, run, skip  # noqa: E402
 
 LIB = os.environ.get("CADRE_TEST_LIB", "")
 PROGRAM = os.environ.get("CADRE_TEST_GPU_LEARNER", "")
@@ -205,10 +206,11 @@ def test_a_task_or_its_gpu_stands_still():
     with cluster_of(["--slow-after", "300ms"]) as cluster:
         for i in range(2):
             Host(cluster, f"w{i}", range(4 * i, 4 * i + 4), slots=4)
-        jobs = [Job(cluster, arguments, stall_us=4000000)
+        jobs = [Job(cluster, arguments, stall_us=int(4000000 * SLOW))
                 for arguments in ("stop=1:9:collective", "stop=1:9:buckets", "hang=1:9:collective", "hang=1:9:after")]
-        for job in jobs:
-            job.until(lambda info: re.search("task 1 on worker w. is waited for", info.message), "who is waited for")
+        with concurrent.futures.ThreadPoolExecutor(len(jobs)) as watchers:  # all at once: it is replaced soon
+            list(watchers.map(lambda job: job.until(
+                lambda info: re.search("task 1 on worker w. is waited for", info.message), "who is waited for"), jobs))
         for job in jobs:
             info = job.end()
             check_in("task 1 on worker", info.message, "what is said at the end")
