@@ -73,6 +73,9 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
         line(self->stage, "commit%s fails:%s", sync ? "!" : "", text);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
     }
+    if (self->commit_is != CADRE_OK) {
+        return cadre_error_set(error, self->commit_is, "the disk is gone");
+    }
     line(self->stage, "commit%s:%s", sync ? "!" : "", text);
     return self->inner->ops->commit(self->inner, records, count, sync, error);
 }
@@ -119,6 +122,9 @@ static cadre_status watched_drop_checkpoint(
     if (self->forget_fails) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "the disk is gone");
     }
+    if (self->forget_full) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
+    }
     return self->inner->ops->drop_checkpoint(self->inner, job, position, error);
 }
 
@@ -146,11 +152,19 @@ static void watched_secret(const struct store *store, uint8_t ret_secret[STORE_S
     memcpy(ret_secret, watched(store)->secret, STORE_SECRET_BYTES);
 }
 
+/* Which number it will be is known also when it cannot be stored. */
 static cadre_status watched_begin_term(
     struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
 {
-    struct store *inner = ((struct watched_store *)store)->inner;
-    return inner->ops->begin_term(inner, above, ret_term, error);
+    struct watched_store *self = watched(store);
+    if (self->full) {
+        *ret_term = self->term;
+        ret_term->start = (above > self->term.start ? above : self->term.start) + 1;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
+    }
+    cadre_status status = self->inner->ops->begin_term(self->inner, above, ret_term, error);
+    self->term = *ret_term;
+    return status;
 }
 
 static uint64_t watched_job_id_max(const struct store *store)

@@ -11,6 +11,7 @@ static struct stage *stage_training(uint32_t kept)
     struct stage *stage = stage_open();
     struct job_spec spec = spec_of(1);
     spec.checkpoints_kept = kept;
+    spec.max_restarts = 1;
     spec.checkpoint_every = 1;
     join(stage, 1, "one", 1);
     submit_spec(stage, 1, &spec);
@@ -208,11 +209,78 @@ static void a_shared_folder_must_be_named(void **state)
     stage_close(stage);
 }
 
+static void damage(struct stage *stage, uint64_t job, uint64_t position)
+{
+    engine_checkpoint_damaged(
+        stage->engine, stage->now_us, (struct job_id){job}, position, "a byte differs");
+    flush(stage);
+}
+
+static void a_damaged_one_gives_way_to_the_one_before(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(3);
+    struct core_checkpoint newest;
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    for (uint64_t position = 1; position <= 3; position++) {
+        publish(stage, position);
+    }
+    stage_skip(stage);
+    damage(stage, 1, 9); /* none of the job's */
+    damage(stage, 7, 3); /* no job */
+    says(stage, "");
+    damage(stage, 1, 3);
+    says(stage, "commit!: checkpoint lost 1\n"
+                "changed 1: running\n");
+    assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
+    assert_int_equal(newest.position, 2);
+    damage(stage, 1, 3); /* said twice */
+    says(stage, "");
+    gone(stage, 1, 1, 0, 9, "");
+    collected(stage, 1, 1, 0);
+    flush(stage);
+    assert_non_null(strstr(stage->transcript, "program from step 2 (checkpoints/checkpoint-2"));
+    stage_close(stage);
+}
+
+/* Who has a checkpoint of its own needs that of the other job no more, nor does who has ended. */
+static void an_origin_that_nobody_needs_may_be_damaged(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_training(1);
+    struct job_spec spec = spec_of(1);
+    spec.restore_from.n = 1;
+    spec.checkpoint_every = 1;
+    arrived(stage, 1, 1, 1, 1);
+    flush(stage);
+    publish(stage, 1);
+    submit_spec(stage, 2, &spec);
+    submit_spec(stage, 3, &spec);
+    flush(stage);
+    cancel(stage, 4, 3);
+    flush(stage);
+    started(stage, 2, 2, 0);
+    task_hello(stage, 2, 2, 0);
+    flush(stage);
+    arrived(stage, 2, 2, 1, 2);
+    arrived(stage, 2, 2, 1, 3);
+    part(stage, 2, 2, 2);
+    flush(stage);
+    stage_skip(stage);
+    damage(stage, 2, 1);
+    damage(stage, 3, 1);
+    says(stage, "");
+    stage_close(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_newest_are_kept),
         cmocka_unit_test(a_start_drops_what_was_left),
         cmocka_unit_test(another_job_goes_on_from_it), cmocka_unit_test(it_may_be_that_of_a_step),
-        cmocka_unit_test(a_shared_folder_must_be_named)};
+        cmocka_unit_test(a_shared_folder_must_be_named),
+        cmocka_unit_test(a_damaged_one_gives_way_to_the_one_before),
+        cmocka_unit_test(an_origin_that_nobody_needs_may_be_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time while a turn is held for want of room: none passes for the core, so that no lease ends which
- * nobody could be heard for; and all of it passes again from then on. */
+ * A turn that is held for want of room: no time passes for the core, so that no lease ends which
+ * nobody could be heard for, and all of it passes again from then on; what is stored late, and what
+ * is not waited for. */
 #include <string.h>
 
 #include "tests/unit/engine/stage.h"
@@ -107,11 +108,129 @@ static void who_is_heard_meanwhile_counts_from_the_end(void **state)
     stage_close(stage);
 }
 
+/* Which start this is may be stored late, and once: no worker hears of it before that. */
+static void a_start_without_room_is_stored_when_there_is_some(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    struct cadre_error why;
+    uint64_t before = engine_term(stage->engine).start;
+    stage->store.full = true;
+    stage_reopen(stage);
+    assert_true(engine_held(stage->engine, &why));
+    stage->store.full = false;
+    pass(stage, RETRY_US);
+    assert_false(engine_held(stage->engine, &why));
+    for (uint64_t call = 2; call < 4; call++) {
+        assert_int_equal(engine_term(stage->engine).start, before + 1);
+        submit(stage, call, 1);
+        pass(stage, RETRY_US);
+    }
+    stage_reopen(stage);
+    assert_int_equal(engine_term(stage->engine).start, before + 2);
+    stage_close(stage);
+}
+
+static void a_start_that_supersedes_is_above(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    for (unsigned full = 0; full < 2; full++) {
+        uint64_t seen = engine_term(stage->engine).start + 7;
+        stage->store.full = full > 0;
+        assert_ok(engine_supersede(stage->engine, seen, &stage->error), &stage->error);
+        stage->store.full = false;
+        pass(stage, RETRY_US);
+        assert_int_equal(engine_term(stage->engine).start, seen + 1);
+        stage_reopen(stage);
+        assert_int_equal(engine_term(stage->engine).start, seen + 2);
+    }
+    stage_close(stage);
+}
+
+/* Waiting mends a full disk, and nothing else. */
+static void another_error_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    struct cadre_error why;
+    stage->store.commit_is = CADRE_DATA_LOSS;
+    submit(stage, 2, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_error(engine_flush(stage->engine, stage->now_us, &stage->error), CADRE_DATA_LOSS,
+            &stage->error, "the disk is gone");
+        assert_false(engine_held(stage->engine, &why));
+        stage->store.commit_is = CADRE_OK; /* what it said cannot be taken back */
+    }
+    stage_close(stage);
+}
+
+static void without_a_deadline_there_is_none_after_a_hold(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    stage->options.retry_us = RETRY_US;
+    stage_reopen(stage);
+    flush(stage);
+    stage->store.full = true;
+    submit(stage, 1, 1);
+    flush(stage);
+    pass(stage, 5 * SECOND);
+    stage->store.full = false;
+    pass(stage, RETRY_US);
+    assert_true(engine_wake_us(stage->engine) == UINT64_MAX);
+    stage_close(stage);
+}
+
+/* A checkpoint that is one too many stays while the disk has no room for the record of its end. */
+static void what_cannot_be_dropped_is_tried_again(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_with_jobs();
+    struct job_spec spec = spec_of(1);
+    spec.checkpoints_kept = 1;
+    spec.checkpoint_every = 1;
+    submit_spec(stage, 2, &spec);
+    flush(stage);
+    started(stage, 2, 2, 0);
+    task_hello(stage, 2, 2, 0);
+    flush(stage);
+    arrived(stage, 2, 2, 1, 1);
+    arrived(stage, 2, 2, 1, 2);
+    part(stage, 2, 2, 1);
+    flush(stage);
+    stage->store.forget_full = true;
+    arrived(stage, 2, 2, 1, 3);
+    part(stage, 2, 2, 2);
+    stage_skip(stage);
+    flush(stage);
+    assert_non_null(strstr(stage->transcript, "store drops checkpoint 1 of 2\n"));
+    assert_null(strstr(stage->transcript, "dropped"));
+    stage_skip(stage);
+    flush(stage);
+    says(stage, "");
+    assert_true(engine_wake_us(stage->engine) == stage->now_us + RETRY_US);
+    pass(stage, RETRY_US);
+    says(stage, "store drops checkpoint 1 of 2\n");
+    stage->store.forget_full = false;
+    pass(stage, RETRY_US);
+    says(stage, "store drops checkpoint 1 of 2\n"
+                "dropped checkpoint 1 of 2: checkpoints/checkpoint-1.json\n");
+    pass(stage, RETRY_US);
+    says(stage, "");
+    stage_close(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_lease_ends_while_a_turn_is_held),
         cmocka_unit_test(who_is_heard_meanwhile_counts_from_the_end),
+        cmocka_unit_test(a_start_without_room_is_stored_when_there_is_some),
+        cmocka_unit_test(a_start_that_supersedes_is_above),
+        cmocka_unit_test(another_error_is_not_waited_for),
+        cmocka_unit_test(without_a_deadline_there_is_none_after_a_hold),
+        cmocka_unit_test(what_cannot_be_dropped_is_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

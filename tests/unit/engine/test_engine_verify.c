@@ -234,11 +234,34 @@ static void what_may_lag_is_synced_in_time(void **state)
     stage_close(stage);
 }
 
+/* However often something is recorded meanwhile: nothing lags for longer. */
+static void records_do_not_put_the_sync_off(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_open();
+    stage->options.sync_us = SECOND;
+    stage_reopen(stage);
+    stage_form(stage);
+    release_one(stage, 1);
+    uint64_t due_us = engine_wake_us(stage->engine);
+    for (uint64_t up_to = 2; up_to <= 4; up_to++) {
+        stage->now_us += SECOND / 4;
+        release_one(stage, up_to);
+        assert_int_equal(engine_wake_us(stage->engine), due_us);
+    }
+    stage_skip(stage);
+    stage->now_us = due_us;
+    flush(stage);
+    says(stage, "commit!:\n");
+    stage_close(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_proved),
         cmocka_unit_test(a_start_tells_no_more_than_was_committed),
         cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(a_drain_is_kept),
-        cmocka_unit_test(what_may_lag_is_synced_in_time)};
+        cmocka_unit_test(what_may_lag_is_synced_in_time),
+        cmocka_unit_test(records_do_not_put_the_sync_off)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
