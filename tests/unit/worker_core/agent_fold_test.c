@@ -60,6 +60,25 @@ static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
     fixture_close(fixture);
 }
 
+/* A member that wants less, or says what it did before, takes nothing back. */
+static void test_nothing_is_taken_back(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    wants(fixture, task_of(1, 0, 1), 1, 2);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    wants(fixture, task_of(1, 1, 2), 1, 1);
+    expect(
+        fixture, "send arrived job 1 g1 tasks 2 up to 1 applied 0 fed 0 stream 1 slot 0 wants 2\n");
+    arrives(fixture, task_of(1, 0, 1), 4, 2);
+    arrives(fixture, task_of(1, 1, 2), 4, 2);
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+    arrives(fixture, task_of(1, 0, 1), 6, 1);
+    arrives(fixture, task_of(1, 1, 2), 6, 2);
+    expect(fixture, "");
+    fixture_close(fixture);
+}
+
 static void begins(struct fixture *fixture, struct task_ref task, uint64_t begin)
 {
     says(fixture, task,
@@ -161,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrivals_are_folded),
         cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
+        cmocka_unit_test(test_nothing_is_taken_back),
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
         cmocka_unit_test(test_epochs_that_are_over_are_told_again),

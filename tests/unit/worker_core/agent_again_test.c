@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a daemon says again when its link is back, and what does not begin again with a second word,
+ * as transcripts. */
+#include <string.h>
+
+#include "agent_fixture.h"
+
+static const struct generation SECOND = {.number = 2, .nonce = 78};
+
+static void forget(struct fixture *fixture)
+{
+    memset(&fixture->transcript, 0, sizeof(fixture->transcript));
+}
+
+static void relink(struct fixture *fixture)
+{
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    forget(fixture);
+    welcome(fixture);
+}
+
+static bool is_said(const struct fixture *fixture, const char *part)
+{
+    return strstr(fixture->transcript.text, part) != NULL;
+}
+
+static void passes(struct fixture *fixture, uint64_t us)
+{
+    fixture->now_us += us;
+    plain(fixture, AGENT_EVENT_TICK);
+}
+
+/* The machine goes in a minute: that is told however late the coordinator is back. */
+static void test_a_notice_outlives_the_link(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    struct task_ref task = task_of(1, 0, 1);
+    welcome(fixture);
+    runs(fixture, task);
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    says(fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+    relink(fixture);
+    assert_true(is_said(fixture, "preempt stops"));
+    fixture_close(fixture);
+}
+
+static void names_stream(struct fixture *fixture, struct task_ref task, const char *name)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_STREAM, .stream = {.stream = 1, .name = name}});
+}
+
+/* Each job has a first dataset, and keeps it as long as one of its tasks is here. */
+static void test_datasets_are_those_of_their_job(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    welcome(fixture);
+    runs(fixture, task_of(1, 0, 1));
+    runs(fixture, task_of(2, 0, 1));
+    names_stream(fixture, task_of(1, 0, 1), "digits");
+    names_stream(fixture, task_of(2, 0, 1), "letters");
+    relink(fixture);
+    assert_true(is_said(fixture, "stream 1 digits"));
+    assert_true(is_said(fixture, "stream 1 letters"));
+    exits(fixture, task_of(1, 0, 1), 0);
+    relink(fixture);
+    assert_false(is_said(fixture, "stream 1 digits"));
+    assert_true(is_said(fixture, "stream 1 letters"));
+    fixture_close(fixture);
+}
+
+static void test_datasets_outlive_one_of_two_tasks(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    names_stream(fixture, task_of(1, 0, 1), "digits");
+    exits(fixture, task_of(1, 0, 1), 0);
+    relink(fixture);
+    assert_true(is_said(fixture, "stream 1 digits"));
+    fixture_close(fixture);
+}
+
+/* Somebody accepts its connections and never welcomes it: that is no coordinator. */
+static void test_who_does_not_welcome_keeps_no_orphans(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_open();
+    welcome(fixture);
+    runs(fixture, task_of(1, 0, 1));
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    for (int i = 0; i < 4; i++) {
+        passes(fixture, 10000);
+        plain(fixture, AGENT_EVENT_LINK_UP);
+        plain(fixture, AGENT_EVENT_LINK_DOWN);
+    }
+    forget(fixture);
+    passes(fixture, 9999);
+    expect(fixture, "");
+    passes(fixture, 1);
+    expect(fixture, "j1.0.1 signal 15\n");
+    fixture_close(fixture);
+}
+
+static void stops_in(struct fixture *fixture, struct task_ref task, uint64_t grace_us)
+{
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_STOP,
+                      .stop = {.job = task.job, .one = true, .task = task, .grace_us = grace_us}});
+}
+
+/* The first that is told counts, unless a later one says sooner. */
+static void test_a_second_stop_gives_no_more_time(void **state)
+{
+    (void)state;
+    struct task_ref task = task_of(1, 0, 1);
+    for (unsigned spawned_before = 0; spawned_before < 2; spawned_before++) {
+        struct fixture *fixture = fixture_open();
+        welcome(fixture);
+        start(fixture, task);
+        happens(fixture, AGENT_EVENT_PREPARED, task);
+        if (spawned_before == 1) {
+            happens(fixture, AGENT_EVENT_SPAWNED, task);
+        }
+        stops_in(fixture, task, GRACE_US);
+        stops_in(fixture, task, 60 * GRACE_US);
+        if (spawned_before == 0) {
+            happens(fixture, AGENT_EVENT_SPAWNED, task);
+        }
+        forget(fixture);
+        passes(fixture, GRACE_US);
+        expect(fixture, "j1.0.1 signal 9\n");
+        fixture_close(fixture);
+    }
+}
+
+static void saves(struct fixture *fixture, struct task_ref task, uint8_t content)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_PART,
+            .part = {.generation = FIRST,
+                .position = 4,
+                .size_bytes = 8,
+                .sha256 = {content},
+                .path = "checkpoint-4.json"}});
+}
+
+/* The step was taken again, so its checkpoint is another one, of the same name and size. */
+static void test_another_content_is_published_anew(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    struct task_ref chief = task_of(1, 0, 1);
+    saves(fixture, chief, 1);
+    assert_true(is_said(fixture, "publish"));
+    happens(fixture, AGENT_EVENT_PUBLISHED, chief);
+    forget(fixture);
+    saves(fixture, chief, 1);
+    assert_false(is_said(fixture, "publish"));
+    assert_true(is_said(fixture, "part g1 at 4"));
+    forget(fixture);
+    saves(fixture, chief, 2);
+    assert_true(is_said(fixture, "publish"));
+    assert_false(is_said(fixture, "part g1 at 4"));
+    fixture_close(fixture);
+}
+
+static void plan_of(struct fixture *fixture, struct generation generation,
+    const struct roster_entry *roster, size_t count)
+{
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
+                      .tell = {.job = {1},
+                          .down = {.type = TASK_DOWN_PLAN,
+                              .plan = {.generation = generation,
+                                  .roster = roster,
+                                  .roster_count = count,
+                                  .resume = 4}}}});
+}
+
+/* An older plan names nobody of the newer generation, and ends nothing of it. */
+static void test_an_older_plan_puts_nobody_out(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    const struct roster_entry both[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
+        {.slot = 1, .incarnation = 2, .mesh_address = "b"}};
+    plan_of(fixture, SECOND, both, 2);
+    plan_of(fixture, FIRST, both, 1);
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        forget(fixture);
+        says(fixture, task_of(1, slot, slot + 1),
+            &(struct task_up){.type = TASK_UP_ARRIVE,
+                .arrive = {
+                    .generation = SECOND, .up_to = 6, .applied = 4, .cursor = {.stream = 1}}});
+    }
+    expect(fixture, "send arrived job 1 g2 tasks 2 up to 6 applied 4 fed 0 stream 1\n");
+    fixture_close(fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_notice_outlives_the_link),
+        cmocka_unit_test(test_datasets_are_those_of_their_job),
+        cmocka_unit_test(test_datasets_outlive_one_of_two_tasks),
+        cmocka_unit_test(test_who_does_not_welcome_keeps_no_orphans),
+        cmocka_unit_test(test_a_second_stop_gives_no_more_time),
+        cmocka_unit_test(test_another_content_is_published_anew),
+        cmocka_unit_test(test_an_older_plan_puts_nobody_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
