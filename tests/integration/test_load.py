@@ -10,7 +10,7 @@ import socket
 import time
 from concurrent import futures
 
-from client import QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
+from client import FAILED, QUEUED, SUCCEEDED, common_pb2, job_file, jobs_pb2, refusal
 from cluster import Cluster, script
 from learning import FAST, FAST_WORKER, Learning
 from slow_reader import SlowReader
@@ -195,6 +195,7 @@ def test_a_workers_loop_leaves_files_to_threads():
         with open(os.path.join(work, "stop"), "wb"):
             pass
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the first job")
+        check_equal(cluster.client.run(b"#!/nowhere/at/all\n").state, FAILED, "a job that cannot start")
         learning = Learning(cluster, workers=1, max_restarts=1, checkpoint_every=4, allowed=6)
         learning.until(lambda info: info.checkpoint, "a checkpoint is published")
         os.kill(learning.get().tasks[0].pid, signal.SIGKILL)

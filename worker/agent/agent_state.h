@@ -143,7 +143,7 @@ cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
 void process_runs(struct agent_task *task, pid_t pid, const int fds[2]);
 void process_ended(struct agent_task *task, int status);
 void process_swept(struct agent_task *task);
-/* Why it does not run, as errno says it. */
+/* Why it does not run, as launch_process says it. */
 cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error);
 /* Tells the core of an end, once nothing of the task is left. */
 bool process_finish(struct agent_task *task);

@@ -249,10 +249,9 @@ void process_runs(struct agent_task *task, pid_t pid, const int fds[2])
 cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error)
 {
     const char *name = task->start.spec.program.name;
-    if ((errnum == ENOENT || errnum == EACCES || errnum == ENOTDIR) &&
-        access(task->folder, F_OK) != 0) {
+    if (errnum < 0) {
         return cadre_error_errno(
-            error, errnum, "cannot start %s in the folder %s", name, task->folder);
+            error, -errnum, "cannot start %s in the folder %s", name, task->folder);
     }
     switch (errnum) {
     case ENOENT:

@@ -63,13 +63,14 @@ static bool keep_inherited(int fd)
 
 _Noreturn static void be_child(const struct launch *launch, pid_t parent, int report_fd)
 {
-    if (setsid() >= 0 && set_streams(launch->outputs) && chdir(launch->folder) == 0 &&
-        keep_inherited(launch->inherited) && confine_self(&launch->confinement, NULL) &&
+    bool begun = setsid() >= 0 && set_streams(launch->outputs);
+    bool entered = begun && chdir(launch->folder) == 0;
+    if (entered && keep_inherited(launch->inherited) && confine_self(&launch->confinement, NULL) &&
         die_with(parent)) {
         reset_signals();
         execve(launch->program, launch->argv, launch->environment);
     }
-    int errnum = errno;
+    int errnum = begun && !entered ? -errno : errno;
     (void)!write(report_fd, &errnum, sizeof errnum);
     _exit(1);
 }

@@ -19,7 +19,8 @@ struct launch {
     struct task_confinement confinement;
 };
 
-/* 0 and its number, or why it does not run, as errno says it. The child leads a session of its own,
+/* 0 and its number, or why it does not run, as errno says it, and below 0 if it cannot enter its
+ * folder. The child leads a session of its own,
  * reads nothing, has every signal as usual, and is killed by the kernel when the calling thread
  * ends, however that ends. */
 int launch_process(const struct launch *launch, pid_t *ret_pid);

@@ -5,7 +5,7 @@
  *
  *   keeper -> daemon   HELLO  first on each connection, once the task runs: its process, with the
  *                             descriptors of enum keeper_fd
- *                      FAILED it could not be started: errno; the last word
+ *                      FAILED it could not be started: errno, as of launch_process; the last word
  *                      ENDED  status as of waitpid; said again on each connection
  *                      SWEPT  nothing that it started is left
  *   daemon -> keeper   SIGNAL to its whole group
