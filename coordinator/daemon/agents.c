@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/part_check.h"
 
 static size_t find_link(const struct daemon *daemon, uint64_t id)
 {
@@ -189,31 +189,6 @@ static void note(const struct daemon *daemon, const struct agent_up *up)
     }
 }
 
-/* Whom the certificate names; NULL: there is none. */
-static const char *worker_of(const struct agent_link *link)
-{
-    const struct tls_identity *identity = rpc_call_identity(link->call);
-    return identity->role == TLS_ROLE_WORKER ? identity->name : NULL;
-}
-
-/* A checkpoint counts only when it can be read without the host that wrote it. */
-static bool is_whole(struct daemon *daemon, struct link_id link, const struct agent_said *said)
-{
-    struct cadre_error error = {0};
-    if (!engine_task_on_link(daemon->engine, said->task, link)) {
-        return false; /* of a task that is not wanted any more */
-    }
-    if (artifacts_check_part(daemon, worker_of(agents_link(daemon, link)), said->task.job,
-            &said->up.part, &error) == CADRE_OK) {
-        needs_note_part(daemon, said->task.job, &said->up.part);
-        return true;
-    }
-    log_event(LOG_LEVEL_WARNING, "agents", "a checkpoint is not published",
-        LOG_U64("job", said->task.job.n), LOG_U64("slot", said->task.slot),
-        LOG_U64("step", said->up.part.position), LOG_STR("reason", error.text));
-    return false;
-}
-
 static void join_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
@@ -233,9 +208,14 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         return;
     }
     note(daemon, &up);
-    if (up.type == AGENT_UP_SAID && up.said.up.type == TASK_UP_PART &&
-        !is_whole(daemon, link, &up.said)) {
-        return;
+    if (up.type == AGENT_UP_SAID && up.said.up.type == TASK_UP_PART) {
+        if (!engine_task_on_link(daemon->engine, up.said.task, link)) {
+            return; /* of a task that is not wanted any more */
+        }
+        if (!up.said.up.part.shared) {
+            part_check_start(daemon, link, &up.said, data, length);
+            return;
+        }
     }
     if (up.type == AGENT_UP_ARRIVED) {
         watch_arrived(daemon);

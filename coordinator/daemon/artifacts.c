@@ -15,8 +15,6 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/storage.h"
-#include "coordinator/daemon/worker_contents.h"
 
 void artifact_file_free(struct artifact_file *file)
 {
@@ -37,17 +35,47 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a checkpoint");
 }
 
+cadre_status artifacts_of(struct daemon *daemon, struct job_id job, struct artifacts *ret_artifacts,
+    struct cadre_error *error)
+{
+    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
+    struct core_checkpoint checkpoint;
+    size_t capacity = 0;
+    *ret_artifacts = (struct artifacts){.job = job,
+        .blob_dir = daemon->blob_dir,
+        .shared_folder = strdup(spec != NULL ? spec->checkpoint_folder : "")};
+    while (engine_checkpoint_at(daemon->engine, job, (uint32_t)capacity, &checkpoint)) {
+        capacity++;
+    }
+    ret_artifacts->items = calloc(capacity + 1, sizeof *ret_artifacts->items);
+    if (ret_artifacts->shared_folder == NULL || ret_artifacts->items == NULL) {
+        artifacts_free(ret_artifacts);
+        return no_memory(error);
+    }
+    while (ret_artifacts->count < capacity &&
+           engine_checkpoint_at(daemon->engine, job, (uint32_t)ret_artifacts->count,
+               &ret_artifacts->items[ret_artifacts->count])) {
+        ret_artifacts->count++;
+    }
+    return CADRE_OK;
+}
+
+void artifacts_free(struct artifacts *artifacts)
+{
+    free(artifacts->shared_folder);
+    free(artifacts->items);
+    *artifacts = (struct artifacts){0};
+}
+
 /* Where the manifest lies; the caller's to free. NULL: no memory. */
 static char *path_of_manifest(
-    const struct daemon *daemon, struct job_id job, const struct core_checkpoint *checkpoint)
+    const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
 {
-    if (!checkpoint->shared) {
-        return path_of_blob(daemon, checkpoint->manifest_sha256);
-    }
-    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
     char *path = NULL;
-    int length =
-        asprintf(&path, "%s/%s", spec != NULL ? spec->checkpoint_folder : "", checkpoint->path);
+    if (!checkpoint->shared) {
+        return sha256_path(artifacts->blob_dir, checkpoint->manifest_sha256);
+    }
+    int length = asprintf(&path, "%s/%s", artifacts->shared_folder, checkpoint->path);
     return length >= 0 ? path : NULL;
 }
 
@@ -65,11 +93,9 @@ static cadre_status check_manifest(const char *path, const char *text, size_t si
 }
 
 /* *ret_text is the caller's to free, also on an error. */
-static cadre_status read_manifest(const struct daemon *daemon, struct job_id job,
-    const struct core_checkpoint *checkpoint, char **ret_text, size_t *ret_size,
-    struct cadre_error *error)
+static cadre_status read_manifest(const char *path, const struct core_checkpoint *checkpoint,
+    char **ret_text, size_t *ret_size, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_manifest(daemon, job, checkpoint);
     if (path == NULL) {
         return no_memory(error);
     }
@@ -82,13 +108,14 @@ static cadre_status read_manifest(const struct daemon *daemon, struct job_id job
     return check_manifest(path, *ret_text, *ret_size, checkpoint, error);
 }
 
-cadre_status artifacts_manifest(const struct daemon *daemon, struct job_id job,
+static cadre_status read_content(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *ret_content,
     struct cadre_error *error)
 {
+    CADRE_FREE_AT_EXIT char *path = path_of_manifest(artifacts, checkpoint);
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
-    CADRE_TRY(read_manifest(daemon, job, checkpoint, &text, &size, error));
+    CADRE_TRY(read_manifest(path, checkpoint, &text, &size, error));
     return checkpoint_content_read(text, size, ret_content, error);
 }
 
@@ -104,33 +131,51 @@ static bool take_quoted(char *text, struct sha256 *ret_hash)
     return quoted;
 }
 
-cadre_status artifacts_mentioned(const struct daemon *daemon, struct job_id job,
-    const struct core_checkpoint *checkpoint, struct sha256 **ret_hashes, size_t *ret_count,
-    struct cadre_error *error)
+static cadre_status find_hashes(
+    char *text, size_t size, struct artifact_mentions *ret, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *text = NULL;
-    size_t size = 0;
-    CADRE_TRY(read_manifest(daemon, job, checkpoint, &text, &size, error));
-    struct sha256 *hashes = calloc(size / SHA256_HEX_BYTES + 1, sizeof *hashes);
-    if (hashes == NULL) {
+    ret->hashes = calloc(size / SHA256_HEX_BYTES + 1, sizeof *ret->hashes);
+    if (ret->hashes == NULL) {
         return no_memory(error);
     }
-    size_t count = 0;
     char *end = text + size;
     for (char *at = memchr(text, '"', size); at != NULL && end - at > SHA256_HEX_BYTES;
          at = memchr(at, '"', (size_t)(end - at))) {
         at++;
-        if (take_quoted(at, &hashes[count])) {
-            count++;
+        if (take_quoted(at, &ret->hashes[ret->count])) {
+            ret->count++;
             at += SHA256_HEX_BYTES;
         }
     }
-    *ret_hashes = hashes;
-    *ret_count = count;
     return CADRE_OK;
 }
 
+cadre_status artifacts_mentioned(const struct daemon *daemon,
+    const struct core_checkpoint *checkpoint, bool with_bytes, struct artifact_mentions *ret,
+    struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, checkpoint->manifest_sha256);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    *ret = (struct artifact_mentions){0};
+    CADRE_TRY(read_manifest(path, checkpoint, &text, &size, error));
+    struct checkpoint_content content = {0};
+    if (with_bytes && checkpoint_content_read(text, size, &content, NULL) == CADRE_OK) {
+        ret->bytes = checkpoint->manifest_bytes + content.file_bytes;
+        checkpoint_content_free(&content);
+    }
+    return find_hashes(text, size, ret, error);
+}
+
 /* ---- a part that a task has written ---- */
+
+static bool is_here(
+    const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES], uint64_t bytes)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
+    struct stat status;
+    return path != NULL && stat(path, &status) == 0 && (uint64_t)status.st_size == bytes;
+}
 
 static cadre_status check_blocks(const struct daemon *daemon, const struct task_part *part,
     const struct checkpoint_content *content, struct cadre_error *error)
@@ -142,10 +187,10 @@ static cadre_status check_blocks(const struct daemon *daemon, const struct task_
     }
     for (size_t i = 0; i < content->block_count; i++) {
         const struct checkpoint_block *block = &content->blocks[i];
-        struct sha256 hash;
-        memcpy(hash.bytes, block->sha256, SHA256_BYTES);
-        if (!file_store_has(daemon, &hash, block->bytes)) {
+        if (!is_here(daemon, block->sha256, block->bytes)) {
+            struct sha256 hash;
             char hex[SHA256_HEX_BYTES];
+            memcpy(hash.bytes, block->sha256, SHA256_BYTES);
             sha256_hex(&hash, hex);
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "block %zu of %zu of the checkpoint of step %" PRIu64
@@ -156,107 +201,54 @@ static cadre_status check_blocks(const struct daemon *daemon, const struct task_
     return CADRE_OK;
 }
 
-uint64_t artifacts_bytes(struct daemon *daemon, struct job_id job)
+cadre_status artifacts_check_part(const struct daemon *daemon, const struct task_part *part,
+    struct artifact_mentions *ret, struct checkpoint_content *ret_content,
+    struct cadre_error *error)
 {
-    struct core_checkpoint checkpoint;
-    uint64_t bytes = 0;
-    if (daemon->options.job_quota_bytes == 0) {
-        return 0; /* nobody compares it */
-    }
-    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
-        struct checkpoint_content content = {0};
-        struct cadre_error error = {0};
-        if (!checkpoint.shared &&
-            artifacts_manifest(daemon, job, &checkpoint, &content, &error) == CADRE_OK) {
-            bytes += checkpoint.manifest_bytes + content.file_bytes;
-        }
-        checkpoint_content_free(&content);
-    }
-    return bytes;
-}
-
-/* The oldest of as many as the job keeps gives its room to the new one. */
-static cadre_status check_quota(
-    struct daemon *daemon, struct job_id job, uint64_t bytes, struct cadre_error *error)
-{
-    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
-    uint32_t kept = spec != NULL && spec->checkpoints_kept > 0 ? spec->checkpoints_kept
-                                                               : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
-    struct core_checkpoint last;
-    uint64_t there = artifacts_bytes(daemon, job);
-    bool replaces = kept > 0 && engine_checkpoint_at(daemon->engine, job, kept - 1, &last);
-    uint64_t stay = replaces && there > bytes ? there - bytes : replaces ? 0 : there;
-    return storage_reserve_job(daemon, job, bytes, stay, "a checkpoint", error);
-}
-
-static cadre_status check_theirs(struct daemon *daemon, const char *worker,
-    const struct checkpoint_content *content, struct cadre_error *error)
-{
-    CADRE_FREE_AT_EXIT struct sha256 *hashes = calloc(content->block_count + 1, sizeof *hashes);
-    if (hashes == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory to look for contents");
-    }
-    for (size_t i = 0; i < content->block_count; i++) {
-        memcpy(hashes[i].bytes, content->blocks[i].sha256, SHA256_BYTES);
-    }
-    return worker_contents_check(daemon, worker, hashes, content->block_count, error);
-}
-
-cadre_status artifacts_check_part(struct daemon *daemon, const char *worker, struct job_id job,
-    const struct task_part *part, struct cadre_error *error)
-{
-    if (part->shared) {
-        return CADRE_OK;
-    }
     struct core_checkpoint checkpoint = {
         .position = part->position, .manifest_bytes = part->size_bytes};
-    struct checkpoint_content content = {0};
-    struct sha256 hash;
-    memcpy(hash.bytes, part->sha256, SHA256_BYTES);
-    memcpy(checkpoint.manifest_sha256, part->sha256, SHA256_BYTES);
-    if (!file_store_has(daemon, &hash, part->size_bytes)) {
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, part->sha256);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    memcpy(checkpoint.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
+    *ret = (struct artifact_mentions){0};
+    *ret_content = (struct checkpoint_content){0};
+    if (!is_here(daemon, part->sha256, part->size_bytes)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the manifest %s of the checkpoint of step %" PRIu64 " is not here", part->path,
             part->position);
     }
-    if (worker != NULL) {
-        CADRE_TRY(worker_contents_check(daemon, worker, &hash, 1, error));
-    }
-    CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
-    cadre_status status = check_blocks(daemon, part, &content, error);
-    if (status == CADRE_OK && worker != NULL) {
-        status = check_theirs(daemon, worker, &content, error);
-    }
-    if (status == CADRE_OK && daemon->options.job_quota_bytes > 0) {
-        status = check_quota(daemon, job, part->size_bytes + content.file_bytes, error);
-    }
-    checkpoint_content_free(&content);
-    return status == CADRE_OK ? file_store_sync(daemon, error) : status;
+    CADRE_TRY(read_manifest(path, &checkpoint, &text, &size, error));
+    CADRE_TRY(checkpoint_content_read(text, size, ret_content, error));
+    CADRE_TRY(check_blocks(daemon, part, ret_content, error));
+    ret->bytes = part->size_bytes + ret_content->file_bytes;
+    CADRE_TRY(file_store_sync(daemon, error));
+    return find_hashes(text, size, ret, error);
 }
 
 /* ---- as files ---- */
 
-void artifacts_each(struct daemon *daemon, struct job_id job,
+void artifacts_each(const struct artifacts *artifacts,
     void (*visit)(void *user, const char *name, uint64_t bytes), void *user)
 {
-    struct core_checkpoint checkpoint;
-    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+    for (size_t i = 0; i < artifacts->count; i++) {
+        const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
         struct cadre_error error = {0};
-        if (artifacts_manifest(daemon, job, &checkpoint, &content, &error) == CADRE_OK) {
-            visit(user, name_of(checkpoint.path), checkpoint.manifest_bytes);
+        if (read_content(artifacts, checkpoint, &content, &error) == CADRE_OK) {
+            visit(user, name_of(checkpoint->path), checkpoint->manifest_bytes);
             visit(user, content.file_name, content.file_bytes);
         } else {
-            log_event(LOG_LEVEL_DEBUG, "files", "a checkpoint is not listed", LOG_U64("job", job.n),
-                LOG_U64("step", checkpoint.position), LOG_STR("reason", error.text));
+            log_event(LOG_LEVEL_DEBUG, "files", "a checkpoint is not listed",
+                LOG_U64("job", artifacts->job.n), LOG_U64("step", checkpoint->position),
+                LOG_STR("reason", error.text));
         }
         checkpoint_content_free(&content);
     }
 }
 
 /* The file of tensors: its blocks, or beside the manifest. */
-static cadre_status find_tensors(const struct daemon *daemon, struct job_id job,
+static cadre_status find_tensors(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct checkpoint_content *content,
     struct artifact_file *ret_file, struct cadre_error *error)
 {
@@ -267,7 +259,7 @@ static cadre_status find_tensors(const struct daemon *daemon, struct job_id job,
         *content = (struct checkpoint_content){0};
         return CADRE_OK;
     }
-    CADRE_FREE_AT_EXIT char *manifest = path_of_manifest(daemon, job, checkpoint);
+    CADRE_FREE_AT_EXIT char *manifest = path_of_manifest(artifacts, checkpoint);
     if (manifest == NULL ||
         asprintf(&ret_file->path, "%s/%s", dirname(manifest), content->file_name) < 0) {
         ret_file->path = NULL;
@@ -276,39 +268,33 @@ static cadre_status find_tensors(const struct daemon *daemon, struct job_id job,
     return CADRE_OK;
 }
 
-static cadre_status find_manifest(const struct daemon *daemon, struct job_id job,
+static cadre_status find_manifest(const struct artifacts *artifacts,
     const struct core_checkpoint *checkpoint, struct artifact_file *ret_file,
     struct cadre_error *error)
 {
     ret_file->bytes = checkpoint->manifest_bytes;
     memcpy(ret_file->sha256, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
-    ret_file->path = path_of_manifest(daemon, job, checkpoint);
+    ret_file->path = path_of_manifest(artifacts, checkpoint);
     return ret_file->path != NULL ? CADRE_OK : no_memory(error);
 }
 
-static cadre_status lies_elsewhere(const struct daemon *daemon, struct job_id job, const char *name,
+static cadre_status lies_elsewhere(const struct artifacts *artifacts, const char *name,
     const struct cadre_error *why, struct cadre_error *error)
 {
-    const struct job_spec *spec = engine_job_spec(daemon->engine, job);
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "%s of job %" PRIu64
         " lies in the shared folder %s, which the coordinator cannot read (%s): copy it from there",
-        name, job.n, spec->checkpoint_folder, why->text);
+        name, artifacts->job.n, artifacts->shared_folder, why->text);
 }
 
 /* ---- references: symbolic links to "checkpoints/<name>", which lead nowhere ---- */
 
 static cadre_status put_link(
-    struct daemon *daemon, const char *name, const char *path, struct cadre_error *error)
+    const char *name, const char *temporary, const char *path, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *target = NULL;
-    CADRE_FREE_AT_EXIT char *temporary = NULL;
-    target = asprintf(&target, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? target : NULL;
-    temporary =
-        asprintf(&temporary, "%s/upload-%" PRIu64, daemon->blob_dir, ++daemon->upload_last) >= 0
-            ? temporary
-            : NULL;
-    if (target == NULL || temporary == NULL) {
+    if (asprintf(&target, "%s%s", ARTIFACTS_FOLDER, name) < 0) {
+        target = NULL;
         return no_memory(error);
     }
     if (symlink(target, temporary) != 0) {
@@ -329,26 +315,26 @@ static bool is_file_of(const struct core_checkpoint *checkpoint,
            (strcmp(name, content->file_name) == 0 && bytes == content->file_bytes);
 }
 
-cadre_status artifacts_refer(struct daemon *daemon, struct job_id job,
-    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *path,
-    struct cadre_error *error)
+cadre_status artifacts_refer(const struct artifacts *artifacts,
+    const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *temporary,
+    const char *path, struct cadre_error *error)
 {
-    struct core_checkpoint checkpoint;
-    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+    for (size_t i = 0; i < artifacts->count; i++) {
+        const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
-        if (checkpoint.shared ||
-            memcmp(checkpoint.manifest_sha256, manifest_sha256, LIMIT_SHA256_BYTES) != 0) {
+        if (checkpoint->shared ||
+            memcmp(checkpoint->manifest_sha256, manifest_sha256, LIMIT_SHA256_BYTES) != 0) {
             continue;
         }
-        CADRE_TRY(artifacts_manifest(daemon, job, &checkpoint, &content, error));
-        bool found = is_file_of(&checkpoint, &content, name_of(path), bytes);
+        CADRE_TRY(read_content(artifacts, checkpoint, &content, error));
+        bool found = is_file_of(checkpoint, &content, name_of(path), bytes);
         checkpoint_content_free(&content);
         if (found) {
-            return put_link(daemon, name_of(path), path, error);
+            return put_link(name_of(path), temporary, path, error);
         }
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
-        "job %" PRIu64 " keeps no such checkpoint with a file %s: send the bytes", job.n,
+        "job %" PRIu64 " keeps no such checkpoint with a file %s: send the bytes", artifacts->job.n,
         name_of(path));
 }
 
@@ -364,23 +350,24 @@ char *artifacts_reference(const char *path)
     return strndup(target + folder, (size_t)got - folder);
 }
 
-cadre_status artifacts_find(struct daemon *daemon, struct job_id job, const char *name,
+cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
     struct artifact_file *ret_file, struct cadre_error *error)
 {
-    struct core_checkpoint checkpoint;
     *ret_file = (struct artifact_file){0};
-    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+    for (size_t i = 0; i < artifacts->count; i++) {
+        const struct core_checkpoint *checkpoint = &artifacts->items[i];
         struct checkpoint_content content = {0};
         struct cadre_error why = {0};
-        bool readable = artifacts_manifest(daemon, job, &checkpoint, &content, &why) == CADRE_OK;
+        bool readable = read_content(artifacts, checkpoint, &content, &why) == CADRE_OK;
+        bool is_manifest = strcmp(name, name_of(checkpoint->path)) == 0;
         cadre_status status = CADRE_NOT_FOUND;
-        if (!readable && checkpoint.shared && strcmp(name, name_of(checkpoint.path)) == 0) {
-            return lies_elsewhere(daemon, job, name, &why, error);
+        if (!readable && checkpoint->shared && is_manifest) {
+            return lies_elsewhere(artifacts, name, &why, error);
         }
-        if (readable && strcmp(name, name_of(checkpoint.path)) == 0) {
-            status = find_manifest(daemon, job, &checkpoint, ret_file, error);
+        if (readable && is_manifest) {
+            status = find_manifest(artifacts, checkpoint, ret_file, error);
         } else if (readable && strcmp(name, content.file_name) == 0) {
-            status = find_tensors(daemon, job, &checkpoint, &content, ret_file, error);
+            status = find_tensors(artifacts, checkpoint, &content, ret_file, error);
         }
         checkpoint_content_free(&content);
         if (status != CADRE_NOT_FOUND) {
@@ -388,6 +375,6 @@ cadre_status artifacts_find(struct daemon *daemon, struct job_id job, const char
         }
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
-        "job %" PRIu64 " keeps no checkpoint file %s: see `cadre get %" PRIu64 " --list`", job.n,
-        name, job.n);
+        "job %" PRIu64 " keeps no checkpoint file %s: see `cadre get %" PRIu64 " --list`",
+        artifacts->job.n, name, artifacts->job.n);
 }

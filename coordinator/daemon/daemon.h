@@ -12,6 +12,7 @@
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
+#include "coordinator/daemon/file_work.h"
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
 
@@ -40,9 +41,13 @@ struct pending_call {
 
 /* disk.c: what is known of the state directory's. */
 struct disk {
-    uv_timer_t timer; /* runs while it is low */
-    uint64_t free_bytes;
-    uint64_t looked_us;
+    uv_timer_t timer;
+    struct file_work work;          /* a look at it */
+    uint64_t free_bytes;            /* by the last look */
+    uint64_t taken_bytes;           /* granted since that look began */
+    uint64_t taken_meanwhile_bytes; /* since the one that is under way began */
+    uint64_t seen_bytes;            /* the thread's */
+    bool seen;
     uint64_t held_us;
     bool low;  /* less is free than the reserve */
     bool held; /* the engine holds a turn */
@@ -56,6 +61,9 @@ struct watcher;
 struct follower;
 struct needs;
 struct worker_contents;
+struct contents;
+struct submission;
+struct part_check;
 struct storage;
 struct http_server;
 struct rpc_counts;
@@ -77,7 +85,8 @@ struct daemon {
     uint64_t link_last;
     uint64_t call_last;
     uint64_t upload_last;
-    struct agent_link *links; /* in order of id */
+    struct part_check *part_checks; /* in the order in which they came */
+    struct agent_link *links;       /* in order of id */
     size_t link_count;
     size_t link_capacity;
     struct pending_call *pending;
@@ -104,12 +113,12 @@ struct daemon {
     uint64_t needs_next_us; /* not to be counted before */
     uint64_t cleaned_us;    /* when unused contents were last looked for */
     struct worker_contents
-        *worker_contents; /* what each of them had, where certificates name them */
-    bool blobs_synced;    /* their names are on the disk */
-    char *outputs_synced; /* a folder whose own name is on the disk; NULL: none */
+        *worker_contents;           /* what each of them had, where certificates name them */
+    struct contents *contents;      /* that are here */
+    struct submission *submissions; /* that wait for the disk */
+    char *outputs_synced;           /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
-    unsigned works;     /* threads at work */
-    unsigned log_works; /* of them, at logs: they touch no content */
+    unsigned works; /* threads at work */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */
@@ -224,6 +233,9 @@ void logs_flush(struct daemon *daemon);
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 char *path_of_log(const struct daemon *daemon, struct job_id job, uint32_t slot);
 char *path_of_outputs(const struct daemon *daemon, struct job_id job);
+/* A thread removes what a forgotten job left. */
 void paths_forget_job(struct daemon *daemon, struct job_id job);
+/* At the start: what a kill left of those that were forgotten. */
+void paths_go_on_forgetting(struct daemon *daemon);
 
 #endif

@@ -5,11 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/contents.h"
+#include "coordinator/daemon/needs.h"
 
 struct damaged {
     struct job_id job;
@@ -24,30 +23,11 @@ struct search {
     bool short_of_memory;
 };
 
-static bool needs_it(
-    const struct search *search, struct job_id job, const struct core_checkpoint *checkpoint)
-{
-    CADRE_FREE_AT_EXIT struct sha256 *hashes = NULL;
-    struct cadre_error error = {0};
-    size_t count = 0;
-    if (memcmp(checkpoint->manifest_sha256, search->hash.bytes, SHA256_BYTES) == 0) {
-        return true;
-    }
-    if (artifacts_mentioned(search->daemon, job, checkpoint, &hashes, &count, &error) != CADRE_OK) {
-        return false; /* its manifest is asked for first: then that is found */
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (sha256_equal(&hashes[i], &search->hash)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void look_at(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
 {
     struct search *search = user;
-    if (checkpoint->shared || !needs_it(search, job, checkpoint)) {
+    if (checkpoint->shared ||
+        !needs_checkpoint_needs(search->daemon->needs, job, checkpoint, &search->hash)) {
         return;
     }
     struct damaged *grown = realloc(search->items, (search->count + 1) * sizeof *search->items);
@@ -77,17 +57,16 @@ void damage_found(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES
     struct search search = {.daemon = daemon};
     struct cadre_error error = {0};
     char hex[SHA256_HEX_BYTES];
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, sha256);
     memcpy(search.hash.bytes, sha256, SHA256_BYTES);
     sha256_hex(&search.hash, hex);
+    (void)needs_refresh(daemon, &error); /* what came since the last one; else it is found again */
     cadre_status status = engine_each_checkpoint(daemon->engine, look_at, &search, &error);
     if (status != CADRE_OK || search.short_of_memory) {
         log_event(LOG_LEVEL_WARNING, "files", "it is not known which checkpoints are damaged",
             LOG_STR("content", hex), LOG_STR("reason", error.text));
     }
-    if (path != NULL && unlink(path) == 0) {
-        daemon->needs_changed = true;
-    }
+    contents_spoiled(daemon, &search.hash);
+    daemon->needs_changed = true;
     log_event(LOG_LEVEL_ERROR, "files", "a content is damaged and was removed",
         LOG_STR("content", hex), LOG_STR("reason", why), LOG_U64("checkpoints", search.count));
     for (size_t i = 0; i < search.count; i++) {

@@ -8,12 +8,9 @@
 #include "common/base/files.h"
 #include "common/wire/methods.h"
 
-/* How old what is known of the room may be, and how often it is looked at while it is short. */
-#define FRESH_US       (20 * CADRE_US_PER_MS)
-#define LOOK_AGAIN_MS  500
+/* How often it is looked at. */
+#define LOOK_MS        1000
 #define MEBIBYTE_BYTES ((uint64_t)1024 * 1024)
-
-static void on_timer(uv_timer_t *timer);
 
 /* Clients that ask before they submit are told; the readers of the service go on. */
 static void tell_health(struct daemon *daemon)
@@ -39,7 +36,6 @@ static void note_low(struct daemon *daemon, bool low)
             "the disk is nearly full: no submissions, uploads, logs and outputs are taken",
             LOG_STR("state", daemon->options.state_dir), LOG_U64("free_bytes", disk->free_bytes),
             LOG_U64("reserve_bytes", daemon->options.disk_reserve_bytes));
-        uv_timer_start(&disk->timer, on_timer, LOOK_AGAIN_MS, LOOK_AGAIN_MS);
     } else {
         log_event(LOG_LEVEL_INFO, "disk", "there is room on the disk again",
             LOG_STR("state", daemon->options.state_dir), LOG_U64("free_bytes", disk->free_bytes));
@@ -47,38 +43,48 @@ static void note_low(struct daemon *daemon, bool low)
     tell_health(daemon);
 }
 
-static void look(struct daemon *daemon, bool again)
+static void look_in_thread(void *user)
+{
+    struct daemon *daemon = user;
+    daemon->disk.seen = disk_free_bytes(daemon->options.state_dir, &daemon->disk.seen_bytes);
+}
+
+static void take_look(struct daemon *daemon)
 {
     struct disk *disk = &daemon->disk;
-    uint64_t now_us = clock_monotonic_us();
-    if (!again && disk->looked_us != 0 && now_us - disk->looked_us < FRESH_US) {
-        return;
-    }
-    disk->looked_us = now_us;
-    if (disk_free_bytes(daemon->options.state_dir, &disk->free_bytes)) {
+    if (disk->seen) { /* else what is written will tell */
+        disk->free_bytes = disk->seen_bytes;
+        disk->taken_bytes = disk->taken_meanwhile_bytes;
         note_low(daemon, disk->free_bytes < daemon->options.disk_reserve_bytes);
-    } /* else what is written will tell */
+    }
+}
+
+static void after_look(void *user)
+{
+    take_look(user);
+}
+
+static void look(struct daemon *daemon)
+{
+    struct disk *disk = &daemon->disk;
+    if (!disk->work.runs) {
+        disk->taken_meanwhile_bytes = 0;
+        file_work_start(&disk->work, daemon, look_in_thread, after_look, daemon);
+    }
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct daemon *daemon = timer->data;
-    look(daemon, true);
-    if (!daemon->disk.low) {
-        uv_timer_stop(timer);
-    }
+    look(timer->data);
 }
 
 void disk_open(struct daemon *daemon)
 {
     uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->disk.timer);
     daemon->disk.timer.data = daemon;
-    look(daemon, true);
-}
-
-void disk_look(struct daemon *daemon)
-{
-    look(daemon, false);
+    look_in_thread(daemon); /* nobody waits yet */
+    take_look(daemon);
+    uv_timer_start(&daemon->disk.timer, on_timer, LOOK_MS, LOOK_MS);
 }
 
 void disk_close(struct daemon *daemon)
@@ -101,17 +107,21 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
 {
     struct disk *disk = &daemon->disk;
     uint64_t reserve = daemon->options.disk_reserve_bytes;
+    uint64_t kept = reserve + disk->taken_bytes;
     CADRE_TRY(disk_check_ledger(daemon, error));
-    look(daemon, bytes >= MEBIBYTE_BYTES);
-    if (reserve == 0 || (disk->free_bytes >= reserve && disk->free_bytes - reserve >= bytes)) {
+    if (reserve == 0 || (disk->free_bytes >= kept && disk->free_bytes - kept >= bytes)) {
+        disk->taken_bytes += bytes;
+        disk->taken_meanwhile_bytes += bytes;
         return CADRE_OK;
     }
+    look(daemon); /* who tries again may find room */
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's disk is full: only %" PRIu64 " MiB are free, and %" PRIu64
         " MiB are kept for the ledger (--disk-reserve), and %" PRIu64
         " bytes more are asked for: free space in %s",
-        disk->free_bytes / MEBIBYTE_BYTES, reserve / MEBIBYTE_BYTES, bytes,
-        daemon->options.state_dir);
+        (disk->free_bytes > disk->taken_bytes ? disk->free_bytes - disk->taken_bytes : 0) /
+            MEBIBYTE_BYTES,
+        reserve / MEBIBYTE_BYTES, bytes, daemon->options.state_dir);
 }
 
 bool disk_is_full(int errnum)

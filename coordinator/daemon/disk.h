@@ -7,14 +7,13 @@
 
 #include "coordinator/daemon/daemon.h"
 
+/* A thread of the pool looks at the disk each second, and after a refusal: daemon->disk is as old
+ * as that and as the look takes. What was granted since is taken off what was free then. */
 void disk_open(struct daemon *daemon);
 void disk_close(struct daemon *daemon);
 
-/* Brings daemon->disk up to date, for who only reads it. */
-void disk_look(struct daemon *daemon);
-
-/* Whether so many bytes more may be kept, of a job, an upload, a log or an output: OK, or
- * RESOURCE_EXHAUSTED in words for whoever is refused. */
+/* Whether so many bytes more may be kept, of a job, an upload, a log or an output: OK, and they are
+ * counted as taken; or RESOURCE_EXHAUSTED in words for whoever is refused. */
 cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_error *error);
 
 /* Whether anything may be changed now: the same for all that goes into the ledger alone. */

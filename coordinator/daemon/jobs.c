@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
@@ -22,7 +23,7 @@ void daemon_send_packed(
     }
 }
 
-/* ---- Submit, Cancel, Checkpoint and Drain ---- */
+/* ---- calls that wait for their records ---- */
 
 static struct pending_call *pend(
     struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
@@ -113,31 +114,104 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
 }
 
-static cadre_status check_files(
-    struct daemon *daemon, const struct job_spec *spec, struct cadre_error *error)
+/* ---- Submit ---- */
+
+/* One whose contents came lately: their names are brought to the disk before its record is. */
+struct submission {
+    struct submission *next;
+    struct daemon *daemon;
+    struct rpc_call *call; /* NULL once it is gone */
+    struct file_work work;
+    uint64_t came; /* of the contents when the sync began */
+    struct cadre_error error;
+    size_t length;
+    uint8_t message[];
+};
+
+static bool is_synced(const struct daemon *daemon, const struct job_file *file)
+{
+    struct sha256 hash;
+    memcpy(hash.bytes, file->sha256, sizeof hash.bytes);
+    return contents_is_synced(daemon->contents, &hash);
+}
+
+/* *ret_synced: what they count on is on the disk. */
+static cadre_status check_files(const struct daemon *daemon, const struct job_spec *spec,
+    bool *ret_synced, struct cadre_error *error)
 {
     CADRE_TRY(file_store_check(daemon, &spec->program, error));
+    *ret_synced = is_synced(daemon, &spec->program);
     for (size_t i = 0; i < spec->file_count; i++) {
         CADRE_TRY(file_store_check(daemon, &spec->files[i], error));
-    }
-    bool brings = daemon->works > daemon->log_works;
-    if (!daemon->blobs_synced || brings) {
-        CADRE_TRY(file_store_sync(daemon, error));
-        daemon->blobs_synced = !brings;
+        *ret_synced = *ret_synced && is_synced(daemon, &spec->files[i]);
     }
     return CADRE_OK;
 }
 
-static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
+static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length);
+
+static void sync_in_thread(void *user)
 {
-    struct daemon *daemon = user;
+    struct submission *submission = user;
+    (void)file_store_sync(submission->daemon, &submission->error);
+}
+
+static void after_sync(void *user)
+{
+    struct submission *submission = user;
+    struct daemon *daemon = submission->daemon;
+    struct submission **at = &daemon->submissions;
+    while (*at != submission) {
+        at = &(*at)->next;
+    }
+    *at = submission->next;
+    if (submission->error.code == CADRE_OK) {
+        contents_note_synced(daemon->contents, submission->came);
+    }
+    if (submission->call != NULL && submission->error.code != CADRE_OK) {
+        rpc_call_fail(submission->call, &submission->error);
+    } else if (submission->call != NULL) {
+        submit(daemon, submission->call, submission->message, submission->length);
+    }
+    free(submission);
+}
+
+static void sync_and_submit(
+    struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)
+{
+    struct submission *submission = calloc(1, sizeof *submission + length);
+    if (submission == NULL) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another job");
+        return;
+    }
+    *submission = (struct submission){.next = daemon->submissions,
+        .daemon = daemon,
+        .call = call,
+        .came = contents_came(daemon->contents),
+        .length = length};
+    memcpy(submission->message, data, length);
+    daemon->submissions = submission;
+    file_work_start(&submission->work, daemon, sync_in_thread, after_sync, submission);
+}
+
+static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)
+{
     struct cadre_error error = {0};
     struct job_spec spec;
+    bool synced = false;
     wire_arena_reset(daemon->arena);
     if (wire_unpack_job_spec(data, length, daemon->arena, &spec, &error) != CADRE_OK ||
         disk_check(daemon, length, &error) != CADRE_OK ||
-        check_files(daemon, &spec, &error) != CADRE_OK ||
-        storage_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
+        check_files(daemon, &spec, &synced, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    if (!synced) {
+        sync_and_submit(daemon, call, data, length);
+        return;
+    }
+    if (storage_reserve(daemon, 1, "another job", &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }
@@ -152,8 +226,23 @@ static void submit_message(struct rpc_call *call, const void *data, size_t lengt
     }
 }
 
-const struct rpc_server_ops submit_ops = {
-    .on_message = submit_message, .on_closed = pending_closed};
+static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    submit(user, call, data, length);
+}
+
+static void submit_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    struct daemon *daemon = user;
+    for (struct submission *at = daemon->submissions; at != NULL; at = at->next) {
+        at->call = at->call == call ? NULL : at->call;
+    }
+    pending_closed(call, cancelled, user);
+}
+
+const struct rpc_server_ops submit_ops = {.on_message = submit_message, .on_closed = submit_closed};
+
+/* ---- the others that change something ---- */
 
 static bool take_job_request(struct daemon *daemon, struct rpc_call *call, const void *data,
     size_t length, struct job_id *ret_job)

@@ -137,7 +137,6 @@ static void after_thread(uv_work_t *work, int status)
     struct log_queue *queue = work->data;
     (void)status;
     queue->daemon->works--;
-    queue->daemon->log_works--;
     tell(queue);
     free_turn(&queue->turn);
     if (queue->count > 0) {
@@ -163,7 +162,6 @@ static void start_turn(struct log_queue *queue)
     queue->run_capacity = 0;
     queue->work.data = queue;
     daemon->works++;
-    daemon->log_works++;
     uv_queue_work(rpc_loop_uv(daemon->loop), &queue->work, in_thread, after_thread);
 }
 

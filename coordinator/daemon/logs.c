@@ -116,7 +116,6 @@ static void after_thread(uv_work_t *work, int status)
     struct follower *follower = work->data;
     (void)status;
     follower->daemon->works--;
-    follower->daemon->log_works--;
     if (follower->call == NULL) {
         free_follower(follower);
         return;
@@ -179,7 +178,6 @@ static void pump(struct follower *follower)
     follower->read = read;
     follower->work.data = follower;
     daemon->works++;
-    daemon->log_works++;
     uv_queue_work(rpc_loop_uv(daemon->loop), &follower->work, in_thread, after_thread);
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
 #include "common/service/journal.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
@@ -78,9 +79,11 @@ static void drop_unneeded(struct daemon *daemon)
     cadre_status status = needs_refresh(daemon, &error);
     uint64_t now_us = clock_monotonic_us();
     daemon->needs_next_us = now_us + NEEDS_PAUSE * (now_us - began_us);
-    if (status != CADRE_OK) {
+    if (status != CADRE_OK && !needs_are_read(daemon->needs)) { /* else it is counted again */
         log_event(
             LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
+    }
+    if (status != CADRE_OK) {
         return;
     }
     file_store_clean_some_time(daemon);
@@ -309,13 +312,14 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
     tell_what_goes_on(daemon);
-    CADRE_TRY(file_store_remove_halves(daemon, error));
+    CADRE_TRY(contents_open(daemon, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(storage_open(daemon, error));
     }
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
     start_handles(daemon);
+    paths_go_on_forgetting(daemon);
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
         metrics_tls_told, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
@@ -330,13 +334,13 @@ static void close_daemon(struct daemon *daemon)
         metrics_close(daemon);
         rpc_server_close(daemon->server);
         logs_close(daemon);
+        if (daemon->disk.timer.data != NULL) {
+            disk_close(daemon);
+        }
         while (daemon->works > 0) {
             bool never = false;
             (void)rpc_loop_run_until(
                 daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
-        }
-        if (daemon->disk.timer.data != NULL) {
-            disk_close(daemon);
         }
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
@@ -354,6 +358,7 @@ static void close_daemon(struct daemon *daemon)
     rpc_reflection_close(daemon->reflection);
     needs_close(daemon->needs);
     worker_contents_close(daemon->worker_contents);
+    contents_close(daemon->contents);
     storage_close(daemon->storage);
     free(daemon->rpc_counts);
     job_log_close(daemon);

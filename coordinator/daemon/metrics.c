@@ -254,7 +254,6 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
 static void show_storage(struct daemon *daemon, struct exposition *out)
 {
     struct storage_sizes sizes = storage_sizes(daemon->storage);
-    disk_look(daemon);
     exposition_family(out, "cadre_storage_bytes", EXPOSITION_GAUGE,
         "What the state directory holds beside the ledger; blobs are programs, files and "
         "checkpoints.");
@@ -315,7 +314,6 @@ static unsigned show_health(void *user, struct exposition *out)
         return 503;
     }
     struct cadre_error full = {0};
-    disk_look(daemon);
     if (disk_check_ledger(daemon, &full) != CADRE_OK) {
         exposition_text(out, "%s.\n", full.text);
         return 503;

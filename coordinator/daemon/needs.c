@@ -7,46 +7,14 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
-#include "common/pure/map.h"
-#include "coordinator/daemon/artifacts.h"
-#include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/hash_counts.h"
-
-enum holder_kind { HOLDER_JOB, HOLDER_CHECKPOINT };
-
-struct holder {
-    enum holder_kind kind;
-    struct job_id job;
-    struct sha256 manifest; /* of a checkpoint */
-    struct sha256 *hashes;  /* each is counted once for this holder; the manifest is the first */
-    size_t count;
-    bool seen; /* in the refresh that is under way */
-};
-
-/* A part of a job that the engine was given. */
-struct given_part {
-    struct job_id job;
-    struct core_checkpoint checkpoint;
-};
-
-struct needs {
-    struct given_part *parts;
-    size_t part_count;
-    size_t part_capacity;
-    struct map parts_by_key;
-    struct holder *holders;
-    size_t count;
-    size_t capacity;
-    struct map by_key;
-    struct hash_counts counts;
-    uint64_t compared;
-};
+#include "coordinator/daemon/contents.h"
+#include "coordinator/daemon/needs_state.h"
 
 struct refresh {
     struct daemon *daemon;
     struct needs *needs;
     bool short_of_memory;
-    bool unread; /* a manifest cannot be read now */
+    bool unread; /* a manifest is being read, or cannot be read now */
 };
 
 static void *allocate(size_t count, size_t size)
@@ -70,6 +38,7 @@ void needs_close(struct needs *needs)
     free(needs->holders);
     free(needs->by_key.entries);
     free(needs->parts);
+    free(needs->unread);
     free(needs->parts_by_key.entries);
     hash_counts_free(&needs->counts);
     free(needs);
@@ -176,13 +145,6 @@ static void add(struct refresh *refresh, struct holder holder)
     needs->holders[needs->count++] = holder;
 }
 
-static struct sha256 hash_of(const uint8_t bytes[LIMIT_SHA256_BYTES])
-{
-    struct sha256 hash;
-    memcpy(hash.bytes, bytes, SHA256_BYTES);
-    return hash;
-}
-
 static void see_job(struct refresh *refresh, struct job_id job)
 {
     struct holder *known = find(refresh->needs, job, NULL);
@@ -195,12 +157,119 @@ static void see_job(struct refresh *refresh, struct job_id job)
         .job = job,
         .hashes = allocate(spec->file_count + 1, sizeof *holder.hashes)};
     if (holder.hashes != NULL) {
-        holder.hashes[holder.count++] = hash_of(spec->program.sha256);
+        holder.hashes[holder.count++] = needs_hash(spec->program.sha256);
     }
     for (size_t i = 0; holder.hashes != NULL && i < spec->file_count; i++) {
-        holder.hashes[holder.count++] = hash_of(spec->files[i].sha256);
+        holder.hashes[holder.count++] = needs_hash(spec->files[i].sha256);
     }
     add(refresh, holder);
+}
+
+/* Takes the mentions over. */
+static void add_checkpoint(struct refresh *refresh, struct job_id job,
+    const struct sha256 *manifest, struct artifact_mentions *mentions)
+{
+    struct holder holder = {.kind = HOLDER_CHECKPOINT,
+        .job = job,
+        .manifest = *manifest,
+        .bytes = mentions->bytes,
+        .hashes = allocate(mentions->count + 1, sizeof *holder.hashes)};
+    if (holder.hashes != NULL) {
+        holder.hashes[holder.count++] = *manifest;
+        for (size_t i = 0; i < mentions->count; i++) {
+            holder.hashes[holder.count++] = mentions->hashes[i];
+        }
+    }
+    free(mentions->hashes);
+    *mentions = (struct artifact_mentions){0};
+    add(refresh, holder);
+}
+
+static void add_read(struct refresh *refresh, struct unread *read)
+{
+    struct sha256 manifest = needs_hash(read->checkpoint.manifest_sha256);
+    cadre_status code = read->error.code;
+    if (code != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "files", "a checkpoint cannot be read",
+            LOG_U64("job", read->job.n), LOG_U64("step", read->checkpoint.position),
+            LOG_STR("reason", read->error.text));
+    }
+    if (code == CADRE_UNAVAILABLE || code == CADRE_RESOURCE_EXHAUSTED) {
+        refresh->unread = true; /* nobody knows which blocks it needs */
+    } else if (find(refresh->needs, read->job, &manifest) == NULL) {
+        add_checkpoint(refresh, read->job, &manifest, &read->mentions);
+    }
+    free(read->mentions.hashes);
+}
+
+static void read_one(const struct daemon *daemon, struct unread *unread)
+{
+    (void)artifacts_mentioned(daemon, &unread->checkpoint, daemon->options.job_quota_bytes > 0,
+        &unread->mentions, &unread->error);
+}
+
+static void read_in_thread(void *user)
+{
+    const struct daemon *daemon = user;
+    for (size_t i = 0; i < daemon->needs->unread_count; i++) {
+        read_one(daemon, &daemon->needs->unread[i]);
+    }
+}
+
+static void after_read(void *user)
+{
+    struct daemon *daemon = user;
+    struct needs *needs = daemon->needs;
+    struct refresh refresh = {.daemon = daemon, .needs = needs};
+    for (size_t i = 0; i < needs->unread_count; i++) {
+        add_read(&refresh, &needs->unread[i]);
+    }
+    free(needs->unread);
+    needs->unread = NULL;
+    needs->unread_count = 0;
+    daemon->needs_changed = daemon->needs_changed || !(refresh.unread || refresh.short_of_memory);
+}
+
+bool needs_are_read(const struct needs *needs)
+{
+    return needs->work.runs;
+}
+
+/* Where its blocks are not known: at the start, when nobody waits, at once, and else in a thread
+ * that begins when all were seen. */
+static void see_unread(
+    struct refresh *refresh, struct job_id job, const struct core_checkpoint *checkpoint)
+{
+    struct needs *needs = refresh->needs;
+    struct unread unread = {.job = job, .checkpoint = *checkpoint};
+    if (!needs->built) {
+        read_one(refresh->daemon, &unread);
+        add_read(refresh, &unread);
+        return;
+    }
+    refresh->unread = true;
+    if (needs->work.runs || needs->unread_count == READ_AT_ONCE) {
+        return;
+    }
+    if (needs->unread == NULL) {
+        needs->unread = allocate(READ_AT_ONCE, sizeof *needs->unread);
+    }
+    if (needs->unread != NULL) {
+        needs->unread[needs->unread_count++] = unread;
+    }
+}
+
+/* Any checkpoint with the same manifest: a job may go on from another's. */
+static const struct holder *find_equal(const struct needs *needs, const struct sha256 *manifest)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct holder *holder = &needs->holders[i];
+        if (holder->kind == HOLDER_CHECKPOINT && holder->count > 1 &&
+            sha256_equal(&holder->manifest, manifest)) {
+            return holder;
+        }
+    }
+    return NULL;
 }
 
 static void see_checkpoint(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
@@ -209,42 +278,34 @@ static void see_checkpoint(void *user, struct job_id job, const struct core_chec
     if (checkpoint->shared) {
         return; /* it needs nothing here */
     }
-    struct sha256 manifest = hash_of(checkpoint->manifest_sha256);
+    struct sha256 manifest = needs_hash(checkpoint->manifest_sha256);
     struct holder *known = find(refresh->needs, job, &manifest);
     if (known != NULL) {
         known->seen = true;
         return;
     }
-    struct cadre_error error = {0};
-    CADRE_FREE_AT_EXIT struct sha256 *mentioned = NULL;
-    size_t mentioned_count = 0;
-    if (artifacts_mentioned(
-            refresh->daemon, job, checkpoint, &mentioned, &mentioned_count, &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "files", "a checkpoint cannot be read", LOG_U64("job", job.n),
-            LOG_U64("step", checkpoint->position), LOG_STR("reason", error.text));
-        if (error.code == CADRE_UNAVAILABLE || error.code == CADRE_RESOURCE_EXHAUSTED) {
-            refresh->unread = true; /* nobody knows which blocks it needs */
-            return;
-        }
+    const struct holder *equal =
+        refresh->needs->built ? find_equal(refresh->needs, &manifest) : NULL;
+    if (equal == NULL) {
+        see_unread(refresh, job, checkpoint);
+        return;
     }
-    struct holder holder = {.kind = HOLDER_CHECKPOINT,
-        .job = job,
-        .manifest = manifest,
-        .hashes = allocate(mentioned_count + 1, sizeof *holder.hashes)};
-    if (holder.hashes != NULL) {
-        holder.hashes[holder.count++] = manifest;
+    struct artifact_mentions mentions = {.count = equal->count - 1,
+        .bytes = equal->bytes,
+        .hashes = allocate(equal->count, sizeof *mentions.hashes)};
+    if (mentions.hashes == NULL) {
+        refresh->short_of_memory = true;
+        return;
     }
-    for (size_t i = 0; holder.hashes != NULL && i < mentioned_count; i++) {
-        holder.hashes[holder.count++] = mentioned[i];
-    }
-    add(refresh, holder);
+    memcpy(mentions.hashes, equal->hashes + 1, mentions.count * sizeof *mentions.hashes);
+    add_checkpoint(refresh, job, &manifest, &mentions);
 }
 
 /* Without memory it is not found when it is said again, and is there twice. */
 static void index_part(struct needs *needs, size_t index)
 {
     const struct given_part *part = &needs->parts[index];
-    struct sha256 manifest = hash_of(part->checkpoint.manifest_sha256);
+    struct sha256 manifest = needs_hash(part->checkpoint.manifest_sha256);
     if (reserve(&needs->parts_by_key)) {
         map_add(&needs->parts_by_key, key_of(part->job, &manifest), (uint32_t)index);
     }
@@ -253,7 +314,7 @@ static void index_part(struct needs *needs, size_t index)
 static bool is_known(struct needs *needs, struct job_id job, const struct task_part *part)
 {
     const struct map *map = &needs->parts_by_key;
-    const struct sha256 manifest = hash_of(part->sha256);
+    const struct sha256 manifest = needs_hash(part->sha256);
     uint64_t key = key_of(job, &manifest);
     uint32_t at = map->entries != NULL ? map_first(map, key) : MAP_NONE;
     for (; at != MAP_NONE; at = map_next(map, key, at)) {
@@ -267,9 +328,15 @@ static bool is_known(struct needs *needs, struct job_id job, const struct task_p
     return false;
 }
 
-void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part)
+void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part,
+    struct artifact_mentions *mentions)
 {
     struct needs *needs = daemon->needs;
+    struct sha256 manifest = needs_hash(part->sha256);
+    if (mentions != NULL && find(needs, job, &manifest) == NULL) {
+        struct refresh refresh = {.daemon = daemon, .needs = needs};
+        add_checkpoint(&refresh, job, &manifest, mentions);
+    }
     if (is_known(needs, job, part)) {
         return; /* said again */
     }
@@ -308,7 +375,7 @@ static void see_parts(struct refresh *refresh)
     empty(&needs->parts_by_key);
     for (size_t i = 0; i < needs->part_count; i++) {
         const struct given_part part = needs->parts[i];
-        struct sha256 manifest = hash_of(part.checkpoint.manifest_sha256);
+        struct sha256 manifest = needs_hash(part.checkpoint.manifest_sha256);
         const struct holder *holder = find(needs, part.job, &manifest);
         bool is_kept = holder != NULL && holder->seen;
         bool waits = may_be_published(refresh->daemon, &part);
@@ -345,7 +412,7 @@ static void drop_unseen(struct refresh *refresh)
             }
             /* A manifest is of its own checkpoint only: no upload counts on it. */
             bool own = holder.kind == HOLDER_CHECKPOINT && k == 0;
-            file_store_remove(refresh->daemon, &holder.hashes[k], !own);
+            contents_remove(refresh->daemon, &holder.hashes[k], !own);
         }
         free(holder.hashes);
     }
@@ -369,103 +436,52 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         see_job(&refresh, info.id);
     }
-    CADRE_TRY(engine_each_checkpoint(daemon->engine, see_checkpoint, &refresh, error));
-    see_parts(&refresh);
+    cadre_status status = engine_each_checkpoint(daemon->engine, see_checkpoint, &refresh, error);
+    if (status == CADRE_OK) {
+        see_parts(&refresh);
+    }
+    refresh.needs->built = true;
+    if (refresh.needs->unread_count > 0 && !refresh.needs->work.runs) {
+        file_work_start(&refresh.needs->work, daemon, read_in_thread, after_read, daemon);
+    }
+    CADRE_TRY(status);
     if (refresh.short_of_memory) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to count which files are needed");
     }
     if (refresh.unread) {
         return cadre_error_set(
-            error, CADRE_UNAVAILABLE, "a manifest cannot be read: nothing is removed until it can");
+            error, CADRE_UNAVAILABLE, "a manifest is not read: nothing is removed until it is");
     }
     drop_unseen(&refresh);
     return CADRE_OK;
 }
 
-/* ---- whose a content is ---- */
+/* ---- what one checkpoint needs ---- */
 
-/* Contents that are asked for, and which of them were found. */
-struct asked {
-    struct hash_counts asked;
-    struct hash_counts found;
-    bool short_of_memory;
-};
-
-static void look_for(struct asked *asked, const struct sha256 *hash)
+bool needs_checkpoint_needs(struct needs *needs, struct job_id job,
+    const struct core_checkpoint *checkpoint, const struct sha256 *hash)
 {
-    if (hash_counts_of(&asked->asked, hash) > 0 && hash_counts_of(&asked->found, hash) == 0 &&
-        !hash_counts_add(&asked->found, hash)) {
-        asked->short_of_memory = true;
+    struct sha256 manifest = needs_hash(checkpoint->manifest_sha256);
+    const struct holder *holder = find(needs, job, &manifest);
+    bool needed = sha256_equal(&manifest, hash);
+    for (size_t i = 0; holder != NULL && i < holder->count && !needed; i++) {
+        needed = sha256_equal(&holder->hashes[i], hash);
     }
+    return needed;
 }
 
-static void look_in_files(struct asked *asked, const struct job_spec *spec)
+uint64_t needs_checkpoint_bytes(struct daemon *daemon, struct job_id job)
 {
-    const struct sha256 program = hash_of(spec->program.sha256);
-    look_for(asked, &program);
-    for (size_t i = 0; i < spec->file_count; i++) {
-        const struct sha256 file = hash_of(spec->files[i].sha256);
-        look_for(asked, &file);
+    struct core_checkpoint checkpoint;
+    uint64_t bytes = 0;
+    if (daemon->options.job_quota_bytes == 0) {
+        return 0; /* nobody compares it */
     }
-}
-
-static void look_in_checkpoints(
-    struct asked *asked, const struct needs *needs, const struct job_id *jobs, size_t job_count)
-{
-    for (size_t i = 0; needs != NULL && i < needs->count; i++) {
-        const struct holder *holder = &needs->holders[i];
-        size_t job = 0;
-        while (job < job_count && jobs[job].n != holder->job.n) {
-            job++;
-        }
-        for (size_t k = 0; job < job_count && k < holder->count; k++) {
-            look_for(asked, &holder->hashes[k]);
-        }
+    for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
+        struct sha256 manifest = needs_hash(checkpoint.manifest_sha256);
+        const struct holder *holder = find(daemon->needs, job, &manifest);
+        bytes += holder != NULL ? holder->bytes : 0;
     }
-}
-
-/* In what the jobs need that have a task there. */
-static void look(struct asked *asked, struct daemon *daemon, const char *worker)
-{
-    struct job_id jobs[LIMIT_SLOTS_PER_WORKER];
-    size_t count = 0;
-    struct engine_job_brief info;
-    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        if (!job_state_is_final(info.state) && count < LIMIT_SLOTS_PER_WORKER &&
-            engine_worker_has_job(daemon->engine, worker, info.id)) {
-            look_in_files(asked, engine_job_spec(daemon->engine, info.id));
-            jobs[count++] = info.id;
-        }
-    }
-    look_in_checkpoints(asked, daemon->needs, jobs, count);
-}
-
-cadre_status needs_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hashes,
-    size_t count, bool *ret_needed, struct cadre_error *error)
-{
-    struct asked asked = {0};
-    struct cadre_error ignored;
-    for (size_t i = 0; i < count && !asked.short_of_memory; i++) {
-        asked.short_of_memory = !hash_counts_add(&asked.asked, &hashes[i]);
-    }
-    look(&asked, daemon, worker);
-    bool all = true;
-    for (size_t i = 0; i < count && all; i++) {
-        all = hash_counts_of(&asked.found, &hashes[i]) > 0;
-    }
-    if (!all && daemon->needs_grown) { /* its checkpoint may not be counted yet */
-        daemon->needs_grown = false;
-        if (needs_refresh(daemon, &ignored) == CADRE_OK) {
-            look(&asked, daemon, worker);
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        ret_needed[i] = hash_counts_of(&asked.found, &hashes[i]) > 0;
-    }
-    hash_counts_free(&asked.asked);
-    hash_counts_free(&asked.found);
-    return asked.short_of_memory ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                                       "the coordinator has no memory to look for contents")
-                                 : CADRE_OK;
+    return bytes;
 }

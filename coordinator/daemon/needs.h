@@ -5,15 +5,32 @@
 #define CADRE_COORDINATOR_DAEMON_NEEDS_H
 
 #include "common/base/sha256.h"
+#include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/daemon.h"
 
 /* Compares with what the engine knows now: counts what came, and removes at once the contents that
- * nobody needs any more and nobody asked for lately. Built up by the first call, which removes
- * nothing. On an error nothing was removed. */
+ * nobody needs any more and nobody asked for lately. Built up by the first call, which reads the
+ * manifests and removes nothing. On an error nothing was removed: UNAVAILABLE while a manifest is
+ * not known; a thread reads it, and daemon->needs_changed says when. */
 cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error);
 
-/* The engine was given this part of a job: it is needed until it, or a later one, is published. */
-void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part);
+/* A thread is reading manifests. */
+bool needs_are_read(const struct needs *needs);
+
+/* The engine was given this part of a job: it is needed until it, or a later one, is published.
+ * `mentions`, which are taken over, are what its manifest mentions; NULL: it is read. */
+void needs_note_part(struct daemon *daemon, struct job_id job, const struct task_part *part,
+    struct artifact_mentions *mentions);
+
+/* The checkpoint of the job needs the content, as far as its manifest is known: see
+ * needs_refresh().
+ */
+bool needs_checkpoint_needs(struct needs *needs, struct job_id job,
+    const struct core_checkpoint *checkpoint, const struct sha256 *hash);
+
+/* What the kept checkpoints of a job hold in the coordinator: as many bytes as their files have.
+ * Only with --job-quota; else 0. */
+uint64_t needs_checkpoint_bytes(struct daemon *daemon, struct job_id job);
 
 /* Which of these contents jobs need that have a task on the worker of this name: as program, as a
  * file, or for a checkpoint that they keep or go on from. On an error none counts as needed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. A
- * thread of the pool walks through these, however many files there are. */
+ * thread of the pool looks for them all, however many there are. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/file_work.h"
 
 struct reference {
     char *path; /* of the output */
@@ -20,9 +21,9 @@ struct reference {
 struct listing {
     struct daemon *daemon;
     struct rpc_call *call; /* NULL once it is gone */
-    uv_work_t work;        /* from the beginning on: its end frees this */
+    struct file_work work; /* from the beginning on: its end frees this */
     char *outputs;
-    struct job_id job;
+    struct artifacts artifacts; /* of the job */
     struct reference references[LIMIT_OUTPUTS_LISTED];
     size_t reference_count;
     struct output_info items[LIMIT_OUTPUTS_LISTED];
@@ -39,6 +40,7 @@ static void listing_free(struct listing *listing)
         free(listing->references[i].path);
         free(listing->references[i].name);
     }
+    artifacts_free(&listing->artifacts);
     free(listing->outputs);
     free(listing);
 }
@@ -106,13 +108,6 @@ static void walk(struct listing *listing, const char *below)
     }
 }
 
-static void walk_in_thread(uv_work_t *work)
-{
-    walk(work->data, "");
-}
-
-/* ---- on the loop ---- */
-
 static void list_artifact(void *user, const char *name, uint64_t bytes)
 {
     char *path = NULL;
@@ -126,8 +121,7 @@ static void list_references(struct listing *listing)
         struct reference *reference = &listing->references[i];
         struct artifact_file file = {0};
         struct cadre_error error = {0};
-        if (artifacts_find(listing->daemon, listing->job, reference->name, &file, &error) ==
-            CADRE_OK) {
+        if (artifacts_find(&listing->artifacts, reference->name, &file, &error) == CADRE_OK) {
             list_file(listing, reference->path, file.bytes);
             reference->path = NULL;
         }
@@ -140,17 +134,23 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct output_info *)a)->path, ((const struct output_info *)b)->path);
 }
 
-static void after_walk(uv_work_t *work, int status)
+static void list_in_thread(void *user)
 {
-    (void)status;
-    struct listing *listing = work->data;
+    struct listing *listing = user;
+    walk(listing, "");
+    artifacts_each(&listing->artifacts, list_artifact, listing);
+    list_references(listing);
+    qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
+}
+
+/* ---- on the loop ---- */
+
+static void after_list(void *user)
+{
+    struct listing *listing = user;
     struct daemon *daemon = listing->daemon;
-    daemon->works--;
     if (listing->call != NULL) {
         rpc_call_set_user(listing->call, NULL);
-        artifacts_each(daemon, listing->job, list_artifact, listing);
-        list_references(listing);
-        qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
         struct list_outputs_response response = {
             .outputs = listing->items, .count = listing->count, .more = listing->more};
         DAEMON_SEND(daemon, listing->call, list_outputs_response, &response);
@@ -177,11 +177,12 @@ static cadre_status begin(
     listing->daemon = daemon;
     listing->call = call;
     listing->outputs = outputs;
-    listing->job = job;
-    listing->work.data = listing;
+    if (artifacts_of(daemon, job, &listing->artifacts, error) != CADRE_OK) {
+        listing_free(listing);
+        return error->code;
+    }
     rpc_call_set_user(call, listing);
-    daemon->works++;
-    uv_queue_work(rpc_loop_uv(daemon->loop), &listing->work, walk_in_thread, after_walk);
+    file_work_start(&listing->work, daemon, list_in_thread, after_list, listing);
     return CADRE_OK;
 }
 

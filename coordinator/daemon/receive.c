@@ -2,11 +2,12 @@
  * Files that come in over a client stream: PutBlob and Agents.PutOutput. Written to a
  * temporary file, checked, synced, renamed: a file is whole or not there. The name of an output is
  * synced, too, before its worker hears of it, for that lets its own copy go; those of contents are
- * when something that needs them is recorded (file_store.c). Each sync is a thread's of the pool:
- * nobody else waits for it, and those of several uploads go on at once. */
+ * when something that needs them is recorded (file_store.c). Threads of the pool do all that
+ * touches a file: nobody else waits for it, and several uploads go on at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,15 +18,19 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/file_work.h"
+#include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_contents.h"
 
 struct receive {
     struct daemon *daemon;
     struct rpc_call *call; /* NULL once it is gone */
-    bool in_thread;        /* nothing may be freed */
-    uv_work_t work;
+    bool busy;             /* a thread works, or it waits: nothing may be freed */
+    struct file_work work;
+    struct contents_wait wait;
     struct cadre_error error; /* of the thread */
     char *temporary;
     char *target;
@@ -37,32 +42,45 @@ struct receive {
     uint64_t got_bytes;
     uint64_t replaced_bytes;    /* of the file that had its place */
     struct sha256_stream *hash; /* of a blob; NULL for outputs */
-    uint8_t sha256[LIMIT_SHA256_BYTES];
+    struct sha256 wanted;
     char worker[LIMIT_NAME_BYTES]; /* of a blob: who brings it, by its certificate; "": somebody
                                       else */
     struct job_id job;             /* of an output */
-    char *folder;                  /* of an output: where it lies; NULL else */
-    bool folder_is_synced;         /* its own name is on the disk, and so are those above it */
+    bool refers;                   /* it is only referred to: */
+    uint64_t refers_bytes;         /* of the file that */
+    uint8_t checkpoint[LIMIT_SHA256_BYTES]; /* has among its files */
+    struct artifacts kept;
+    char *folder;          /* of an output: where it lies; NULL else */
+    bool folder_is_synced; /* its own name is on the disk, and so are those above it */
 };
 
-static void receive_free(struct receive *receive)
+static void receive_free(void *user)
 {
-    if (receive == NULL) {
-        return;
-    }
-    if (receive->fd >= 0) {
-        close(receive->fd);
-    }
-    if (receive->temporary != NULL) {
-        unlink(receive->temporary);
-    }
+    struct receive *receive = user;
     sha256_close(receive->hash);
     storage_incoming(receive->daemon->storage, -(int64_t)receive->expected_bytes);
+    artifacts_free(&receive->kept);
     free(receive->temporary);
     free(receive->target);
     free(receive->chunk);
     free(receive->folder);
     free(receive);
+}
+
+static void discard_in_thread(void *user)
+{
+    struct receive *receive = user;
+    close(receive->fd);
+    unlink(receive->temporary);
+}
+
+static void receive_end(struct receive *receive)
+{
+    if (receive != NULL && receive->fd >= 0) {
+        file_work_start(&receive->work, receive->daemon, discard_in_thread, receive_free, receive);
+    } else if (receive != NULL) {
+        receive_free(receive);
+    }
 }
 
 static cadre_status name_temporary(struct receive *receive, struct cadre_error *error)
@@ -105,22 +123,20 @@ static cadre_status write_chunk(struct receive *receive, struct cadre_error *err
         receive->fd, receive->temporary, receive->chunk, receive->chunk_bytes, error);
 }
 
-static void write_in_thread(uv_work_t *work)
+static void write_in_thread(void *user)
 {
-    struct receive *receive = work->data;
+    struct receive *receive = user;
     (void)write_chunk(receive, &receive->error);
 }
 
 static cadre_status put_off(const struct receive *receive, struct cadre_error *error);
 
-static void after_write(uv_work_t *work, int status)
+static void after_write(void *user)
 {
-    (void)status;
-    struct receive *receive = work->data;
-    receive->daemon->works--;
-    receive->in_thread = false;
+    struct receive *receive = user;
+    receive->busy = false;
     if (receive->call == NULL) {
-        receive_free(receive);
+        receive_end(receive);
     } else if (put_off(receive, &receive->error) != CADRE_OK) {
         rpc_call_fail(receive->call, &receive->error);
     } else {
@@ -139,8 +155,8 @@ static cadre_status append(
             "the upload is longer than the %" PRIu64 " bytes that its first chunk announced",
             receive->expected_bytes);
     }
-    if (receive->temporary == NULL) {
-        return CADRE_OK; /* an output that is only referred to */
+    if (receive->refers) {
+        return CADRE_OK;
     }
     if (size > receive->chunk_capacity) {
         uint8_t *grown = realloc(receive->chunk, size);
@@ -156,11 +172,9 @@ static cadre_status append(
     }
     receive->chunk_bytes = size;
     receive->got_bytes += size;
-    receive->work.data = receive;
-    receive->in_thread = true;
-    receive->daemon->works++;
+    receive->busy = true;
     rpc_call_pause(receive->call);
-    uv_queue_work(rpc_loop_uv(receive->daemon->loop), &receive->work, write_in_thread, after_write);
+    file_work_start(&receive->work, receive->daemon, write_in_thread, after_write, receive);
     return CADRE_OK;
 }
 
@@ -171,7 +185,7 @@ static cadre_status check_hash(struct receive *receive, struct cadre_error *erro
         return CADRE_OK;
     }
     CADRE_TRY(sha256_finish(receive->hash, &made, error));
-    if (memcmp(made.bytes, receive->sha256, LIMIT_SHA256_BYTES) != 0) {
+    if (!sha256_equal(&made, &receive->wanted)) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "the upload's content does not have the hash that was announced: the file changed or "
             "was damaged on the"
@@ -205,9 +219,16 @@ static cadre_status settle_file(struct receive *receive, struct cadre_error *err
         return cadre_error_errno(error, refused ? EIO : errno,
             "the coordinator cannot keep the upload as %s", receive->target);
     }
-    free(receive->temporary);
-    receive->temporary = NULL;
+    close(receive->fd);
+    receive->fd = -1;
     return CADRE_OK;
+}
+
+static cadre_status settle_reference(struct receive *receive, struct cadre_error *error)
+{
+    CADRE_TRY(folder_make(receive->folder, 0700, error));
+    return artifacts_refer(&receive->kept, receive->checkpoint, receive->refers_bytes,
+        receive->temporary, receive->target, error);
 }
 
 /* Of the output in its folder, of that in the one above it, and so on. */
@@ -228,9 +249,7 @@ static cadre_status sync_names(const struct receive *receive, struct cadre_error
 
 static cadre_status settle(struct receive *receive, struct cadre_error *error)
 {
-    if (receive->temporary != NULL) { /* an output that is only referred to has none */
-        CADRE_TRY(settle_file(receive, error));
-    }
+    CADRE_TRY(receive->refers ? settle_reference(receive, error) : settle_file(receive, error));
     return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
 }
 
@@ -275,30 +294,25 @@ static void answer(struct rpc_call *call)
     rpc_call_finish(call, CADRE_OK, "");
 }
 
-static void in_thread(uv_work_t *work)
+static void settle_in_thread(void *user)
 {
-    struct receive *receive = work->data;
+    struct receive *receive = user;
     (void)settle(receive, &receive->error);
-}
-
-static void note_worker(const struct receive *receive)
-{
-    struct sha256 hash;
-    memcpy(hash.bytes, receive->sha256, SHA256_BYTES);
-    if (receive->worker[0] != '\0') {
-        worker_contents_note(receive->daemon, receive->worker, &hash);
-    }
 }
 
 /* What it replaced is not there any more. */
 static void count(const struct receive *receive)
 {
-    int64_t change = (int64_t)receive->got_bytes - (int64_t)receive->replaced_bytes;
+    struct daemon *daemon = receive->daemon;
+    bool came = receive->error.code == CADRE_OK;
     if (receive->hash != NULL) {
-        storage_blob(receive->daemon->storage, change);
-        note_worker(receive);
-    } else {
-        storage_output(receive->daemon->storage, receive->job, change);
+        contents_upload_end(daemon, &receive->wanted, came, receive->got_bytes);
+        if (came && receive->worker[0] != '\0') {
+            worker_contents_note(daemon, receive->worker, &receive->wanted);
+        }
+    } else if (came) {
+        storage_output(daemon->storage, receive->job,
+            (int64_t)receive->got_bytes - (int64_t)receive->replaced_bytes);
     }
 }
 
@@ -311,29 +325,50 @@ static void note_synced(struct receive *receive)
     }
 }
 
-static void after_thread(uv_work_t *work, int status)
+static void tell_settled(struct receive *receive)
 {
-    (void)status;
-    struct receive *receive = work->data;
-    struct rpc_call *call = receive->call;
-    receive->daemon->works--;
-    receive->in_thread = false;
+    receive->busy = false;
+    if (receive->call == NULL) {
+        receive_end(receive);
+    } else if (put_off(receive, &receive->error) != CADRE_OK) {
+        rpc_call_fail(receive->call, &receive->error);
+    } else {
+        answer(receive->call);
+    }
+}
+
+static void after_settle(void *user)
+{
+    struct receive *receive = user;
+    count(receive);
     if (receive->error.code == CADRE_OK) {
-        count(receive);
         note_synced(receive);
     }
-    if (call == NULL) {
-        receive_free(receive);
-    } else if (put_off(receive, &receive->error) != CADRE_OK) {
-        rpc_call_fail(call, &receive->error);
-    } else {
-        answer(call);
+    tell_settled(receive);
+}
+
+/* A content whose older file is still being removed waits for that: else it would go, too. */
+static void begin_settle(void *user)
+{
+    struct receive *receive = user;
+    struct contents *contents = receive->daemon->contents;
+    receive->busy = true;
+    if (receive->hash != NULL && contents_is_leaving(contents, &receive->wanted)) {
+        receive->wait = (struct contents_wait){.go = begin_settle, .user = receive};
+        contents_wait(contents, &receive->wait);
+        return;
     }
+    if (receive->hash != NULL &&
+        contents_upload_begin(contents, &receive->wanted, &receive->error) != CADRE_OK) {
+        tell_settled(receive);
+        return;
+    }
+    file_work_start(&receive->work, receive->daemon, settle_in_thread, after_settle, receive);
 }
 
 static void receive_half_close(struct rpc_call *call, void *user)
 {
-    struct daemon *daemon = user;
+    (void)user;
     struct receive *receive = rpc_call_user(call);
     struct cadre_error error = {0};
     cadre_status status = receive == NULL ? no_header(&error) : check(receive, &error);
@@ -341,11 +376,7 @@ static void receive_half_close(struct rpc_call *call, void *user)
         rpc_call_fail(call, &error);
         return;
     }
-    receive->work.data = receive;
-    receive->in_thread = true;
-    daemon->blobs_synced = false;
-    daemon->works++;
-    uv_queue_work(rpc_loop_uv(daemon->loop), &receive->work, in_thread, after_thread);
+    begin_settle(receive);
 }
 
 static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
@@ -353,10 +384,10 @@ static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)cancelled;
     (void)user;
     struct receive *receive = rpc_call_user(call);
-    if (receive != NULL && receive->in_thread) {
+    if (receive != NULL && receive->busy) {
         receive->call = NULL; /* its end frees this */
     } else {
-        receive_free(receive);
+        receive_end(receive);
     }
 }
 
@@ -372,7 +403,7 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
         return no_memory(error);
     }
     rpc_call_set_user(call, receive);
-    memcpy(receive->sha256, chunk->sha256, LIMIT_SHA256_BYTES);
+    memcpy(receive->wanted.bytes, chunk->sha256, LIMIT_SHA256_BYTES);
     const struct tls_identity *identity = rpc_call_identity(call);
     if (identity->role == TLS_ROLE_WORKER) {
         snprintf(receive->worker, sizeof receive->worker, "%s", identity->name);
@@ -410,7 +441,7 @@ const struct rpc_server_ops put_blob_ops = {.on_message = put_blob_message,
 
 /* ---- Agents.PutOutput ---- */
 
-/* Where the output lies: its path, and the folder, made. */
+/* Where the output lies: its path, and the folder, which a thread makes. */
 static cadre_status make_place(struct daemon *daemon, struct receive *receive,
     const struct output_chunk *chunk, struct cadre_error *error)
 {
@@ -428,9 +459,6 @@ static cadre_status make_place(struct daemon *daemon, struct receive *receive,
     receive->folder_is_synced =
         daemon->outputs_synced != NULL && strcmp(daemon->outputs_synced, receive->folder) == 0;
     cadre_status status = disk_check(daemon, chunk->refers ? 0 : chunk->size_bytes, error);
-    if (status == CADRE_OK && chunk->refers) { /* else with the first chunk */
-        status = folder_make(receive->folder, 0700, error);
-    }
     return status != CADRE_OK ? put_off(receive, error) : CADRE_OK;
 }
 
@@ -453,7 +481,7 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     if (!chunk->refers) {
         CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, chunk->path, error));
         CADRE_TRY(storage_reserve_job(daemon, chunk->task.job, chunk->size_bytes,
-            artifacts_bytes(daemon, chunk->task.job), chunk->path, error));
+            needs_checkpoint_bytes(daemon, chunk->task.job), chunk->path, error));
     }
     struct receive *receive = receive_new(daemon, call, chunk->refers ? 0 : chunk->size_bytes);
     if (receive == NULL) {
@@ -462,9 +490,13 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     receive->job = chunk->task.job;
     rpc_call_set_user(call, receive);
     CADRE_TRY(make_place(daemon, receive, chunk, error));
-    return chunk->refers ? artifacts_refer(daemon, chunk->task.job, chunk->checkpoint,
-                               chunk->size_bytes, receive->target, error)
-                         : name_temporary(receive, error);
+    if (chunk->refers) {
+        receive->refers = true;
+        receive->refers_bytes = chunk->size_bytes;
+        memcpy(receive->checkpoint, chunk->checkpoint, LIMIT_SHA256_BYTES);
+        CADRE_TRY(artifacts_of(daemon, chunk->task.job, &receive->kept, error));
+    }
+    return name_temporary(receive, error);
 }
 
 static void put_output_message(struct rpc_call *call, const void *data, size_t length, void *user)

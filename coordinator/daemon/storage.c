@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/log_gap.h"
 #include "coordinator/daemon/needs.h"
 
@@ -161,13 +162,6 @@ static void walk(struct storage *storage, const char *folder, struct job_id job,
     }
 }
 
-static void see_blob(struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
-{
-    (void)job;
-    (void)path;
-    storage_blob(storage, (int64_t)bytes);
-}
-
 /* Of "<slot>", not of what is kept beside it. */
 static void see_log(struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
 {
@@ -191,7 +185,7 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
     if (storage == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
     }
-    walk(storage, daemon->blob_dir, (struct job_id){0}, see_blob);
+    storage->sizes.blobs_bytes = contents_bytes(daemon->contents);
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         CADRE_FREE_AT_EXIT char *logs = NULL;
         CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, info.id);
@@ -281,8 +275,9 @@ cadre_status storage_reserve(
     }
     bool fits = bytes <= quota && total(storage) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && least(daemon) <= quota - bytes);
+    /* Not while it is not known which contents their end sets free. */
     while (may_fit && total(storage) + bytes > quota && daemon->failed == CADRE_OK &&
-           oldest_ended(daemon, &oldest)) {
+           !needs_are_read(daemon->needs) && oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
         forget(daemon, oldest, "room is needed: --storage-quota");
         (void)needs_refresh(daemon, &ignored);

@@ -21,7 +21,7 @@ struct storage_sizes {
     uint64_t refused;   /* submissions, uploads, outputs and checkpoints */
 };
 
-/* After the engine was opened: walks the state directory. */
+/* After the engine and the contents were opened: walks the folders of jobs. */
 cadre_status storage_open(struct daemon *daemon, struct cadre_error *error);
 void storage_close(struct storage *storage); /* accepts NULL */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that go out over a server stream: Agents.GetBlob and Jobs.GetOutput. */
+ * Files that go out over a server stream: Agents.GetBlob and Jobs.GetOutput. Threads of the pool
+ * open and read them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +11,29 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/damage.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/file_work.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
+
+/* What is asked for. */
+enum wanted { WANTED_BLOB, WANTED_ARTIFACT, WANTED_OUTPUT };
 
 struct transmit {
     struct daemon *daemon;
     struct rpc_call *call; /* NULL once it is gone */
-    bool in_thread;        /* nothing may be freed */
-    uv_work_t work;
-    uint8_t *bytes; /* of the chunk that is read */
+    struct file_work work; /* while it runs nothing may be freed */
+    enum wanted kind;
+    char *path;                 /* of the content or the output */
+    char *name;                 /* of the output or of the checkpoint's file, as it was asked for */
+    struct artifacts artifacts; /* of the job, for the latter two */
+    struct cadre_error error;   /* of the opening */
+    uint8_t announced[LIMIT_SHA256_BYTES]; /* of the whole; 0: not known */
+    uint8_t *bytes;                        /* of the chunk that is read */
     size_t got;
+    bool whole;                        /* the end was reached, and what was read is right */
     int fd;                            /* of the file or the block in hand; -1: none */
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
@@ -32,15 +44,32 @@ struct transmit {
     bool damaged;
 };
 
-static void transmit_free(struct transmit *transmit)
+static void transmit_free(void *user)
 {
-    if (transmit->fd >= 0) {
-        close(transmit->fd);
-    }
+    struct transmit *transmit = user;
     sha256_close(transmit->hash);
     checkpoint_content_free(&transmit->content);
+    artifacts_free(&transmit->artifacts);
+    free(transmit->path);
+    free(transmit->name);
     free(transmit->bytes);
     free(transmit);
+}
+
+static void close_in_thread(void *user)
+{
+    close(((struct transmit *)user)->fd);
+}
+
+/* The last to close a file that was removed meanwhile waits for the disk. */
+static void transmit_end(struct transmit *transmit)
+{
+    if (transmit->fd >= 0) {
+        file_work_start(
+            &transmit->work, transmit->daemon, close_in_thread, transmit_free, transmit);
+    } else {
+        transmit_free(transmit);
+    }
 }
 
 /* What was whole when the download began is not any more. */
@@ -65,6 +94,8 @@ static cadre_status ended_early(const struct transmit *transmit, struct cadre_er
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "the coordinator's file ended %" PRIu64 " bytes early", transmit->left_bytes);
 }
+
+/* ---- in a thread ---- */
 
 /* The block or content that was read is what it should be; none was: true. */
 static bool close_block(struct transmit *transmit)
@@ -108,6 +139,65 @@ static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
     return got > 0 ? (size_t)got : 0;
 }
 
+static void read_in_thread(void *user)
+{
+    struct transmit *transmit = user;
+    size_t want = transmit->left_bytes < CHUNK_BYTES ? (size_t)transmit->left_bytes : CHUNK_BYTES;
+    transmit->got = want > 0 ? read_on(transmit, transmit->bytes, want) : 0;
+    transmit->whole = want == 0 && close_block(transmit);
+}
+
+/* Its bytes are those of its blocks, or of one file. */
+static cadre_status open_artifact(
+    struct transmit *transmit, const char *name, struct cadre_error *error)
+{
+    struct artifact_file file;
+    cadre_status status = artifacts_find(&transmit->artifacts, name, &file, error);
+    if (status == CADRE_OK && file.path != NULL) {
+        status = file_open_regular(file.path, &transmit->fd, &transmit->left_bytes, error);
+    } else if (status == CADRE_OK) {
+        transmit->left_bytes = file.bytes;
+        transmit->content = file.content;
+        file.content = (struct checkpoint_content){0};
+    }
+    if (status == CADRE_OK) {
+        memcpy(transmit->announced, file.sha256, sizeof transmit->announced);
+    }
+    artifact_file_free(&file);
+    return status;
+}
+
+static cadre_status open_output(struct transmit *transmit, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *refers_to = artifacts_reference(transmit->path);
+    if (refers_to != NULL) {
+        return open_artifact(transmit, refers_to, error);
+    }
+    if (file_open_regular(transmit->path, &transmit->fd, &transmit->left_bytes, error) ==
+        CADRE_OK) {
+        return CADRE_OK;
+    }
+    uint64_t job = transmit->artifacts.job.n;
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "job %" PRIu64 " left no file %s: see `cadre get %" PRIu64 " --list`", job, transmit->name,
+        job);
+}
+
+static void open_in_thread(void *user)
+{
+    struct transmit *transmit = user;
+    if (transmit->kind == WANTED_BLOB) {
+        (void)file_open_regular(
+            transmit->path, &transmit->fd, &transmit->left_bytes, &transmit->error);
+    } else if (transmit->kind == WANTED_ARTIFACT) {
+        (void)open_artifact(transmit, transmit->name, &transmit->error);
+    } else {
+        (void)open_output(transmit, &transmit->error);
+    }
+}
+
+/* ---- on the loop ---- */
+
 static void fail_early(struct transmit *transmit)
 {
     struct cadre_error error = {0};
@@ -118,21 +208,13 @@ static void fail_early(struct transmit *transmit)
     rpc_call_fail(transmit->call, &error);
 }
 
-static void read_in_thread(uv_work_t *work)
+static void after_read(void *user)
 {
-    struct transmit *transmit = work->data;
-    size_t want = transmit->left_bytes < CHUNK_BYTES ? (size_t)transmit->left_bytes : CHUNK_BYTES;
-    transmit->got = read_on(transmit, transmit->bytes, want);
-}
-
-static void after_read(uv_work_t *work, int status)
-{
-    (void)status;
-    struct transmit *transmit = work->data;
-    transmit->daemon->works--;
-    transmit->in_thread = false;
+    struct transmit *transmit = user;
     if (transmit->call == NULL) {
-        transmit_free(transmit);
+        transmit_end(transmit);
+    } else if (transmit->whole) {
+        rpc_call_finish(transmit->call, CADRE_OK, "");
     } else if (transmit->got == 0) {
         fail_early(transmit);
     } else {
@@ -146,26 +228,19 @@ static void after_read(uv_work_t *work, int status)
  * reader costs one chunk of memory. */
 static void pump(struct transmit *transmit)
 {
-    if (transmit->left_bytes == 0 && close_block(transmit)) {
-        rpc_call_finish(transmit->call, CADRE_OK, "");
-        return;
-    }
     transmit->bytes = transmit->bytes != NULL ? transmit->bytes : malloc(CHUNK_BYTES);
-    if (transmit->left_bytes == 0 || transmit->bytes == NULL) {
+    if (transmit->bytes == NULL) {
         fail_early(transmit);
         return;
     }
-    transmit->in_thread = true;
-    transmit->work.data = transmit;
-    transmit->daemon->works++;
-    uv_queue_work(rpc_loop_uv(transmit->daemon->loop), &transmit->work, read_in_thread, after_read);
+    file_work_start(&transmit->work, transmit->daemon, read_in_thread, after_read, transmit);
 }
 
 static void transmit_drained(struct rpc_call *call, void *user)
 {
     (void)user;
     struct transmit *transmit = rpc_call_user(call);
-    if (transmit != NULL && !transmit->in_thread) {
+    if (transmit != NULL && !transmit->work.runs && !transmit->whole) {
         pump(transmit);
     }
 }
@@ -175,86 +250,98 @@ static void transmit_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)cancelled;
     (void)user;
     struct transmit *transmit = rpc_call_user(call);
-    if (transmit != NULL && transmit->in_thread) {
+    if (transmit != NULL && transmit->work.runs) {
         transmit->call = NULL; /* its end frees this */
     } else if (transmit != NULL) {
-        transmit_free(transmit);
+        transmit_end(transmit);
     }
 }
 
-static void send_header(struct daemon *daemon, struct rpc_call *call, uint64_t size_bytes,
-    const uint8_t sha256[LIMIT_SHA256_BYTES])
+static cadre_status no_memory(struct cadre_error *error)
 {
-    struct blob_chunk header = {.has_header = true, .size_bytes = size_bytes};
-    memcpy(header.sha256, sha256, LIMIT_SHA256_BYTES);
-    DAEMON_SEND(daemon, call, blob_chunk, &header);
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
 }
 
-static cadre_status begin(struct daemon *daemon, struct rpc_call *call, const char *path,
-    const uint8_t sha256[LIMIT_SHA256_BYTES], struct cadre_error *error)
+/* Where it lies is nobody's business. */
+static void fail_blob(struct transmit *transmit)
+{
+    struct daemon *daemon = transmit->daemon;
+    struct cadre_error error = {0};
+    struct sha256 hash;
+    memcpy(hash.bytes, transmit->wanted, sizeof hash.bytes);
+    if (transmit->error.code == CADRE_RESOURCE_EXHAUSTED) {
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory or no descriptor for a download: try again");
+    } else {
+        (void)file_store_none(&hash, &error);
+    }
+    if (transmit->error.code != CADRE_NOT_FOUND) {
+        log_event(LOG_LEVEL_WARNING, "files", "a content cannot be read",
+            LOG_STR("reason", transmit->error.text));
+    } else if (!contents_is_leaving(daemon->contents, &hash)) {
+        damage_found(daemon, hash.bytes, "it is not on the coordinator's disk any more");
+    } /* else nobody needs it any more */
+    rpc_call_fail(transmit->call, &error);
+}
+
+static void after_open(void *user)
+{
+    struct transmit *transmit = user;
+    if (transmit->call == NULL) {
+        transmit_end(transmit);
+    } else if (transmit->error.code != CADRE_OK && transmit->kind == WANTED_BLOB) {
+        fail_blob(transmit);
+    } else if (transmit->error.code != CADRE_OK) {
+        rpc_call_fail(transmit->call, &transmit->error);
+    } else {
+        struct blob_chunk header = {.has_header = true, .size_bytes = transmit->left_bytes};
+        memcpy(header.sha256, transmit->announced, LIMIT_SHA256_BYTES);
+        DAEMON_SEND(transmit->daemon, transmit->call, blob_chunk, &header);
+    }
+}
+
+/* Takes the path and the name over, which may be NULL for want of memory. */
+static struct transmit *transmit_new(
+    struct daemon *daemon, enum wanted kind, char *path, char *name, struct cadre_error *error)
 {
     struct transmit *transmit = calloc(1, sizeof *transmit);
-    if (transmit == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
+    if (transmit == NULL || path == NULL || name == NULL) {
+        free(transmit);
+        free(path);
+        free(name);
+        no_memory(error);
+        return NULL;
     }
-    *transmit = (struct transmit){.daemon = daemon, .call = call, .fd = -1};
-    cadre_status status = file_open_regular(path, &transmit->fd, &transmit->left_bytes, error);
-    if (status != CADRE_OK) {
-        transmit_free(transmit);
-        return status;
-    }
-    rpc_call_set_user(call, transmit);
-    send_header(daemon, call, transmit->left_bytes, sha256);
-    return CADRE_OK;
+    *transmit =
+        (struct transmit){.daemon = daemon, .fd = -1, .kind = kind, .path = path, .name = name};
+    return transmit;
 }
 
-/* Takes the file over. */
-static cadre_status begin_blocks(struct daemon *daemon, struct rpc_call *call,
-    struct artifact_file *file, struct cadre_error *error)
+static void begin(struct transmit *transmit, struct rpc_call *call)
 {
-    struct transmit *transmit = calloc(1, sizeof *transmit);
-    if (transmit == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
-    }
-    *transmit = (struct transmit){.daemon = daemon,
-        .call = call,
-        .fd = -1,
-        .left_bytes = file->bytes,
-        .content = file->content};
-    file->content = (struct checkpoint_content){0};
+    transmit->call = call;
     rpc_call_set_user(call, transmit);
-    send_header(daemon, call, file->bytes, file->sha256);
-    return CADRE_OK;
+    file_work_start(&transmit->work, transmit->daemon, open_in_thread, after_open, transmit);
 }
 
-/* Where it lies is nobody's business. It is read to its end and hashed, as it is now. */
+/* It is read to its end and hashed, as it is now. */
 static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash->bytes);
-    struct cadre_error inner = {0};
-    if (path == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
+    struct transmit *transmit =
+        transmit_new(daemon, WANTED_BLOB, path_of_blob(daemon, hash->bytes), strdup(""), error);
+    if (transmit == NULL) {
+        return error->code;
     }
-    if (begin(daemon, call, path, hash->bytes, &inner) == CADRE_OK) {
-        struct transmit *transmit = rpc_call_user(call);
-        memcpy(transmit->wanted, hash->bytes, sizeof transmit->wanted);
-        return sha256_open(&transmit->hash, error);
+    memcpy(transmit->wanted, hash->bytes, sizeof transmit->wanted);
+    memcpy(transmit->announced, hash->bytes, sizeof transmit->announced);
+    if (sha256_open(&transmit->hash, error) != CADRE_OK) {
+        transmit_free(transmit);
+        return error->code;
     }
-    if (inner.code == CADRE_NOT_FOUND) {
-        damage_found(daemon, hash->bytes, "it is not on the coordinator's disk any more");
-    } else {
-        log_event(
-            LOG_LEVEL_WARNING, "files", "a content cannot be read", LOG_STR("reason", inner.text));
-    }
-    if (inner.code == CADRE_RESOURCE_EXHAUSTED) {
-        return cadre_error_set(error, inner.code,
-            "the coordinator has no memory or no descriptor for a download: try again");
-    }
-    return file_store_none(hash, error);
+    begin(transmit, call);
+    return CADRE_OK;
 }
 
 static void get_blob_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -287,40 +374,27 @@ static cadre_status no_job(struct job_id job, struct cadre_error *error)
         error, CADRE_NOT_FOUND, "there is no job %" PRIu64 ": see `cadre jobs`", job.n);
 }
 
-static cadre_status begin_artifact(struct daemon *daemon, struct rpc_call *call, struct job_id job,
-    const char *name, struct cadre_error *error)
-{
-    struct artifact_file file;
-    cadre_status status = artifacts_find(daemon, job, name, &file, error);
-    if (status == CADRE_OK) {
-        status = file.path != NULL ? begin(daemon, call, file.path, file.sha256, error)
-                                   : begin_blocks(daemon, call, &file, error);
-    }
-    artifact_file_free(&file);
-    return status;
-}
-
 static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     const struct get_output_request *request, struct cadre_error *error)
 {
-    static const uint8_t unknown[LIMIT_SHA256_BYTES];
+    size_t folder = strlen(ARTIFACTS_FOLDER);
+    bool artifact = strncmp(request->path, ARTIFACTS_FOLDER, folder) == 0;
     CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, request->id);
-    CADRE_FREE_AT_EXIT char *path = NULL;
+    char *path = NULL;
     if (outputs == NULL || asprintf(&path, "%s/%s", outputs, request->path) < 0) {
         path = NULL;
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
     }
-    CADRE_FREE_AT_EXIT char *refers_to = artifacts_reference(path);
-    if (refers_to != NULL) {
-        return begin_artifact(daemon, call, request->id, refers_to, error);
+    struct transmit *transmit = transmit_new(daemon, artifact ? WANTED_ARTIFACT : WANTED_OUTPUT,
+        path, strdup(request->path + (artifact ? folder : 0)), error);
+    if (transmit == NULL) {
+        return error->code;
     }
-    if (begin(daemon, call, path, unknown, error) == CADRE_OK) {
-        return CADRE_OK;
+    if (artifacts_of(daemon, request->id, &transmit->artifacts, error) != CADRE_OK) {
+        transmit_free(transmit);
+        return error->code;
     }
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "job %" PRIu64 " left no file %s: see `cadre get %" PRIu64 " --list`", request->id.n,
-        request->path, request->id.n);
+    begin(transmit, call);
+    return CADRE_OK;
 }
 
 static void get_output_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -335,10 +409,7 @@ static void get_output_message(struct rpc_call *call, const void *data, size_t l
         status = no_job(request.id, &error);
     }
     if (status == CADRE_OK) {
-        bool artifact = strncmp(request.path, ARTIFACTS_FOLDER, strlen(ARTIFACTS_FOLDER)) == 0;
-        status = artifact ? begin_artifact(daemon, call, request.id,
-                                request.path + strlen(ARTIFACTS_FOLDER), &error)
-                          : begin_output(daemon, call, &request, &error);
+        status = begin_output(daemon, call, &request, &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);

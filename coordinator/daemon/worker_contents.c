@@ -7,7 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/hash_counts.h"
 #include "coordinator/daemon/needs.h"
 
@@ -91,7 +91,7 @@ cadre_status worker_contents_check(struct daemon *daemon, const char *worker,
     CADRE_TRY(worker_contents_may(daemon, worker, hashes, count, may, error));
     for (size_t i = 0; i < count; i++) {
         bool nobodys = daemon->needs != NULL && !needs_has(daemon->needs, &hashes[i]) &&
-                       file_store_is_older(daemon, &hashes[i], daemon->started_us);
+                       contents_is_older(daemon->contents, &hashes[i], daemon->started_us);
         if (!may[i] && !nobodys) {
             char hex[SHA256_HEX_BYTES];
             sha256_hex(&hashes[i], hex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preloaded into a daemon. A disk that takes its time: each look at a file below SLOW_DISK_FOLDER
- * (fstatat) takes SLOW_DISK_MS longer, each write at an offset (pwrite) SLOW_DISK_WRITE_MS, in
- * whatever thread. And a witness: each call on a file below
+ * (fstatat) takes SLOW_DISK_MS longer, each write at an offset (pwrite) SLOW_DISK_WRITE_MS, each
+ * call by a name SLOW_DISK_NAME_MS, in whatever thread. And a witness: each call on a file below
  * it that the daemon's first thread makes, which runs its loop, while the file
  * SLOW_DISK_FOLDER/witness is there is a line of that file. */
 #include <dirent.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -72,6 +73,9 @@ static void witness(const char *call, int folder_fd, const char *path)
             (void)!syscall(SYS_write, fd, line, (size_t)size);
             syscall(SYS_close, fd);
         }
+    }
+    if (path != NULL) {
+        wait_for_disk("SLOW_DISK_NAME_MS", folder_fd, path);
     }
     errno = errnum;
 }
@@ -137,6 +141,43 @@ int fsync(int fd)
 {
     witness("fsync", fd, NULL);
     return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    witness("fdatasync", fd, NULL);
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    witness("ftruncate", fd, NULL);
+    return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int futimens(int fd, const struct timespec times[2])
+{
+    witness("futimens", fd, NULL);
+    return (int)syscall(SYS_utimensat, fd, NULL, times, 0);
+}
+
+int statvfs(const char *restrict path, struct statvfs *restrict about)
+{
+    REAL(statvfs);
+    witness("statvfs", AT_FDCWD, path);
+    return real_statvfs(path, about);
+}
+
+ssize_t readlink(const char *restrict path, char *restrict target, size_t size)
+{
+    witness("readlink", AT_FDCWD, path);
+    return syscall(SYS_readlink, path, target, size);
+}
+
+int symlink(const char *target, const char *path)
+{
+    witness("symlink", AT_FDCWD, path);
+    return (int)syscall(SYS_symlink, target, path);
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size)

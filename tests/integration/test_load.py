@@ -2,6 +2,7 @@
 """What a cluster meets in operation beside full disks: clocks that jump, descriptors that run out, readers that do not
 read, a queue with thousands of jobs."""
 import hashlib
+import json
 import os
 import re
 import resource
@@ -63,14 +64,14 @@ def test_clocks_jump():
 
 # ---- disks ----
 
-def with_slow_disk(daemon, look_ms=0, write_ms=0, below=""):
-    """Each look at a file of its state, of what is `below` it, and each write of a log, takes so much longer; and what
-    its loop does with files is written down."""
+def with_slow_disk(daemon, look_ms=0, write_ms=0, below="", name_ms=0):
+    """Each look at a file of its state, of what is `below` it, and each write of a log, takes so much longer, or each
+    call by a name; and what its loop does with files is written down."""
     os.makedirs(daemon.state, mode=0o711, exist_ok=True)
     os.chmod(daemon.state, 0o711)
     folder = os.path.realpath(daemon.state) + below
     daemon.argv = ["env", f"LD_PRELOAD={SLOW_DISK}", f"SLOW_DISK_FOLDER={folder}",
-                   f"SLOW_DISK_MS={look_ms}", f"SLOW_DISK_WRITE_MS={write_ms}",
+                   f"SLOW_DISK_MS={look_ms}", f"SLOW_DISK_WRITE_MS={write_ms}", f"SLOW_DISK_NAME_MS={name_ms}",
                    *daemon.argv]
 
 
@@ -207,6 +208,93 @@ def test_a_workers_loop_leaves_files_to_threads():
         log = {call for call in calls if os.path.realpath(worker.state) in call}  # its own, beside its state
         check(log, "the witness sees nothing")
         check_equal(sorted(calls - log), [], "what the loop waited for")
+
+
+def test_a_slow_disk_of_the_coordinators_contents():
+    """To open, see, name or remove a content takes long: jobs are submitted, save, are published and read, and clients
+    are answered meanwhile; no worker is lost."""
+    name_ms = int(400 * SLOW)
+    with Cluster(slots=4, coordinator=["--lease", scaled("1s"), "--rewind-patience", scaled("1s")],
+                 worker=["--heartbeat", "100ms"], start=False) as cluster:
+        with_slow_disk(cluster.coordinator, name_ms=name_ms, below="/blobs/")
+        cluster.coordinator.start()
+        cluster.workers[0].start()
+        learning = Learning(cluster, "pace=30", "epochs=1000", workers=2)
+        learning.until_position(2)
+        cluster.client.jobs.Checkpoint(jobs_pb2.JobRequest(id=learning.job), timeout=HANG_S)
+        with futures.ThreadPoolExecutor() as pool:
+            other = cluster.new_client()
+            told = pool.submit(other.run, script('cat data >"$CADRE_OUTPUT_DIR/copy"'), files={"data": bytes(1000000)})
+            published = pool.submit(learning.until, lambda info: info.checkpoint, "a checkpoint is published")
+            longest_s, looks = 0.0, 0
+            while not (told.done() and published.done()):
+                began = time.monotonic()
+                cluster.client.is_alive()
+                longest_s = max(longest_s, time.monotonic() - began)
+                looks += 1
+                time.sleep(0.01)
+        check_equal((told.result().state, told.result().restarts), (SUCCEEDED, 0), str(told.result()))
+        check(looks > 10 and longest_s < 0.7 * name_ms / 1000, f"one of {looks} looks took {longest_s:.2f} s")
+        check_equal(learning.get().restarts, 0, "restarts")
+        names = cluster.client.outputs(told.result().id)
+        check_equal(names, {"0/copy": bytes(1000000)}, "what it left")
+        kept = {path for path in cluster.client.outputs(learning.job) if path.startswith("checkpoints/")}
+        check(len(kept) >= 2, f"checkpoints that are kept: {kept}")
+        cluster.client.cancel(learning.job)
+        check("is lost" not in cluster.coordinator.log(), "a worker was lost")
+
+
+# What is left of it: the records are stored before anybody is told.
+LEDGERS = re.compile(r"[a-z0-9]+ (ledger\.db.*|)")
+
+
+def loops_calls(daemon):
+    """What its loop did with files of its state, without its own log, which lies beside it."""
+    folder = os.path.realpath(daemon.state)
+    with open(os.path.join(folder, "witness"), encoding="utf-8") as file:
+        calls = [line.rstrip("\n").split(" ", 1) for line in file]
+    return {f"{call} {path[len(folder):].lstrip('/')}" for call, path in calls if (path + "/").startswith(folder + "/")}
+
+
+def test_the_coordinators_loop_leaves_files_to_threads():
+    """Contents that come, are asked for, used and go; checkpoints that are published, kept, read and damaged; outputs,
+    and references; jobs that are forgotten; a disk that is looked at."""
+    with Cluster(slots=2, worker=FAST_WORKER, start=False,
+                 coordinator=[*FAST, "--keep-jobs", "3", "--job-quota", "1GiB", "--storage-quota", "1GiB"]) as cluster:
+        coordinator, client = cluster.coordinator, cluster.client
+        with_slow_disk(coordinator)
+        coordinator.start()
+        cluster.workers[0].start()
+        with open(os.path.join(coordinator.state, "witness"), "wb"):
+            pass
+        content = script('cat data >"$CADRE_OUTPUT_DIR/copy"')
+        for letter in b"abc":
+            info = client.run(content, files={"data": bytes([letter]) * 300000})
+            check_equal(client.outputs(info.id), {"0/copy": bytes([letter]) * 300000}, "what it left")
+        learning = Learning(cluster, "pace=10", workers=1, max_restarts=3, checkpoint_every=4)
+        learning.until(lambda info: info.checkpoint, "a checkpoint is published")
+        os.kill(learning.get().tasks[0].pid, signal.SIGKILL)
+        learning.end()
+        again = Learning(cluster, workers=1, restore_from=learning.job)
+        again.end()
+        left = client.outputs(learning.job)
+        blobs = os.path.join(coordinator.state, "blobs")
+        newest = max((path for path in left if path.startswith("checkpoints/") and path.endswith(".json")), key=len)
+        block = json.loads(left[newest])["blocks"][0]["sha256"]
+        with open(os.path.join(blobs, block), "r+b") as file:
+            file.write(b"?")
+        code, said = refusal(client.jobs.GetOutput,
+                             jobs_pb2.GetOutputRequest(id=learning.job, path=newest.replace(".json", ".safetensors")))
+        check_equal(code, "DATA_LOSS", said)
+        wait_for("what is damaged is removed", lambda: not os.path.exists(os.path.join(blobs, block)))
+        for _ in range(4):
+            client.run(script("exit 0"))
+        wait_for("jobs and their contents are forgotten", lambda: not os.path.exists(
+            os.path.join(coordinator.state, "jobs", str(learning.job))))
+        calls = loops_calls(coordinator)
+        check(any(LEDGERS.fullmatch(call) for call in calls), "the witness sees nothing")
+        others = sorted(call for call in calls if not LEDGERS.fullmatch(call))
+        check_equal(others, [], "what the loop waited for")
 
 
 # ---- descriptors ----

@@ -13,6 +13,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/worker_contents.h"
@@ -223,12 +224,44 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     assert_ok(folder_make(daemon->job_dir, 0700, &error), &error);
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     assert_non_null(daemon->arena);
+    assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
+    assert_ok(contents_open(daemon, &error), &error);
+}
+
+void settle(struct daemon *daemon)
+{
+    bool never = false;
+    while (daemon->works > 0) {
+        (void)rpc_loop_run_until(daemon->loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
+    }
+}
+
+void reopen_contents(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    settle(daemon);
+    contents_close(daemon->contents);
+    assert_ok(contents_open(daemon, &error), &error);
+}
+
+cadre_status refresh_needs(struct daemon *daemon, struct cadre_error *error)
+{
+    cadre_status status = needs_refresh(daemon, error);
+    while (status == CADRE_UNAVAILABLE && needs_are_read(daemon->needs)) {
+        settle(daemon);
+        status = needs_refresh(daemon, error);
+    }
+    settle(daemon);
+    return status;
 }
 
 void daemon_close(struct daemon *daemon)
 {
+    settle(daemon);
+    rpc_loop_close(daemon->loop);
     needs_close(daemon->needs);
     worker_contents_close(daemon->worker_contents);
+    contents_close(daemon->contents);
     storage_close(daemon->storage);
     wire_arena_free(daemon->arena);
     wire_buffer_free(&daemon->packed);
@@ -290,25 +323,26 @@ struct sha256 hash_of_text(const char *text)
     return hash_of_bytes(text, strlen(text));
 }
 
-static bool hash_is_here(const struct daemon *daemon, const uint8_t *hash)
+static bool hash_is_here(struct daemon *daemon, const uint8_t *hash)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash);
+    settle(daemon);
     return access(path, F_OK) == 0;
 }
 
-bool is_here(const struct daemon *daemon, const char *text)
+bool is_here(struct daemon *daemon, const char *text)
 {
     struct sha256 hash = hash_of_text(text);
     return hash_is_here(daemon, hash.bytes);
 }
 
-bool manifest_is_here(const struct daemon *daemon, const struct core_checkpoint *checkpoint)
+bool manifest_is_here(struct daemon *daemon, const struct core_checkpoint *checkpoint)
 {
     return hash_is_here(daemon, checkpoint->manifest_sha256);
 }
 
 /* Times in seconds before now; an access of 0 is at the epoch: never. */
-static void put(const struct daemon *daemon, const char *text, size_t size, uint64_t ago)
+static void put(struct daemon *daemon, const char *text, size_t size, uint64_t ago)
 {
     struct cadre_error error = {0};
     struct sha256 hash = hash_of_bytes(text, size);
@@ -317,25 +351,27 @@ static void put(const struct daemon *daemon, const char *text, size_t size, uint
     time_t then = (time_t)(clock_wall_us() / CADRE_US_PER_S - ago);
     const struct timespec times[2] = {{0}, {.tv_sec = then}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    reopen_contents(daemon);
 }
 
-void put_content(const struct daemon *daemon, const char *text)
+void put_content(struct daemon *daemon, const char *text)
 {
     put(daemon, text, strlen(text), 0);
 }
 
-void put_old_content(const struct daemon *daemon, const char *text)
+void put_old_content(struct daemon *daemon, const char *text)
 {
     put(daemon, text, strlen(text), 7200);
 }
 
-void ask_for(const struct daemon *daemon, const char *text, uint64_t seconds_ago)
+void ask_for(struct daemon *daemon, const char *text, uint64_t seconds_ago)
 {
     struct sha256 hash = hash_of_text(text);
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash.bytes);
     time_t then = (time_t)(clock_wall_us() / CADRE_US_PER_S - seconds_ago);
     const struct timespec times[2] = {{.tv_sec = then}, {.tv_nsec = UTIME_OMIT}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    reopen_contents(daemon);
 }
 
 size_t manifest_text(uint64_t position, const char *const blocks[], char ret_text[2048])
@@ -363,7 +399,7 @@ size_t manifest_text(uint64_t position, const char *const blocks[], char ret_tex
 }
 
 struct core_checkpoint put_checkpoint(
-    const struct daemon *daemon, uint64_t position, const char *const blocks[])
+    struct daemon *daemon, uint64_t position, const char *const blocks[])
 {
     char text[2048];
     struct core_checkpoint checkpoint = {.position = position};

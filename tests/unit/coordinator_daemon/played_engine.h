@@ -35,9 +35,18 @@ struct engine {
 /* The disk of the state directory has no room. */
 extern bool played_disk_full;
 
-/* Folders as main.c makes them; `engine` stays the caller's. */
+/* Folders and a loop as main.c makes them; `engine` stays the caller's. */
 void daemon_open(struct daemon *daemon, struct engine *engine);
 void daemon_close(struct daemon *daemon);
+
+/* Until no thread works for it. */
+void settle(struct daemon *daemon);
+
+/* Reads what is in the folder of contents, as a start does. */
+void reopen_contents(struct daemon *daemon);
+
+/* needs_refresh(), again when manifests were read, and what it removes is removed. */
+cadre_status refresh_needs(struct daemon *daemon, struct cadre_error *error);
 
 /* A job that runs, whose program's content is `program`. */
 struct played_job *add_job(struct engine *engine, uint64_t id, const char *program);
@@ -46,23 +55,23 @@ void publish(struct played_job *job, const struct core_checkpoint *checkpoint);
 void drop_oldest(struct played_job *job);
 
 struct sha256 hash_of_text(const char *text);
-bool is_here(const struct daemon *daemon, const char *text);
+bool is_here(struct daemon *daemon, const char *text);
 /* As an upload leaves it: just written, and nobody has asked for it. */
-void put_content(const struct daemon *daemon, const char *text);
+void put_content(struct daemon *daemon, const char *text);
 /* Brought two hours ago, and nobody has asked for it since. */
-void put_old_content(const struct daemon *daemon, const char *text);
+void put_old_content(struct daemon *daemon, const char *text);
 /* An upload was told that it is here; so long ago. */
-void ask_for(const struct daemon *daemon, const char *text, uint64_t seconds_ago);
+void ask_for(struct daemon *daemon, const char *text, uint64_t seconds_ago);
 
 #define CHECKPOINT_BLOCKS_MAX 4
 
 /* A checkpoint whose file, "c-<position>.safetensors", has these texts as blocks; the last one is
  * NULL. Its blocks and its manifest are put as old contents. */
 struct core_checkpoint put_checkpoint(
-    const struct daemon *daemon, uint64_t position, const char *const blocks[]);
+    struct daemon *daemon, uint64_t position, const char *const blocks[]);
 /* The manifest alone, as text. Returns its size. */
 size_t manifest_text(uint64_t position, const char *const blocks[], char ret_text[2048]);
-bool manifest_is_here(const struct daemon *daemon, const struct core_checkpoint *checkpoint);
+bool manifest_is_here(struct daemon *daemon, const struct core_checkpoint *checkpoint);
 struct task_part part_of(const struct core_checkpoint *checkpoint);
 
 #endif

@@ -11,6 +11,7 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/content_table.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
@@ -36,7 +37,7 @@ static int tear_down(void **state)
 static void refresh(void)
 {
     struct cadre_error error = {0};
-    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_ok(refresh_needs(&stand, &error), &error);
 }
 
 /* As often as it is done anyway: long ago. */
@@ -48,10 +49,9 @@ static void clean(void)
 
 static void restart(void)
 {
-    struct cadre_error error = {0};
     needs_close(stand.needs);
     stand.needs = NULL;
-    assert_ok(file_store_remove_halves(&stand, &error), &error);
+    reopen_contents(&stand);
     refresh();
 }
 
@@ -119,8 +119,8 @@ static void many_that_save_are_found_at_once(void **state)
                 &stand, 1 + round * PLAYED_JOBS_MAX + i, (const char *const[]){block, NULL});
             struct task_part part = {.position = saved.position};
             memcpy(part.sha256, saved.manifest_sha256, sizeof part.sha256);
-            needs_note_part(&stand, (struct job_id){i + 1}, &part);
-            needs_note_part(&stand, (struct job_id){i + 1}, &part); /* said again */
+            needs_note_part(&stand, (struct job_id){i + 1}, &part, NULL);
+            needs_note_part(&stand, (struct job_id){i + 1}, &part, NULL); /* said again */
             publish(&engine.jobs[i], &saved);
             if (round >= 2) {
                 drop_oldest(&engine.jobs[i]);
@@ -224,12 +224,12 @@ static void a_part_holds_its_contents_until_it_is_decided(void **state)
     struct core_checkpoint third = put_checkpoint(&stand, 30, (const char *const[]){"c", NULL});
     struct task_part part = part_of(&first);
     refresh();
-    needs_note_part(&stand, (struct job_id){1}, &part);
-    needs_note_part(&stand, (struct job_id){1}, &part); /* said again */
+    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
+    needs_note_part(&stand, (struct job_id){1}, &part, NULL); /* said again */
     part = part_of(&second);
-    needs_note_part(&stand, (struct job_id){1}, &part);
+    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
     part = part_of(&third);
-    needs_note_part(&stand, (struct job_id){1}, &part);
+    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
     refresh();
     clean();
     assert_true(is_here(&stand, "a") && is_here(&stand, "b") && is_here(&stand, "c"));
@@ -251,7 +251,7 @@ static void contents_of_a_shared_folder_are_none_of_ours(void **state)
     struct core_checkpoint shared = {.position = 10, .shared = true, .path = "c-10.json"};
     struct task_part part = part_of(&shared);
     refresh();
-    needs_note_part(&stand, (struct job_id){1}, &part);
+    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
     publish(job, &shared);
     refresh();
     drop_oldest(job);
@@ -322,6 +322,111 @@ static void a_manifest_that_is_damaged_spares_the_others(void **state)
     assert_false(manifest_is_here(&stand, &lost));
 }
 
+/* ---- manifests ---- */
+
+/* What the look at a part read of its manifest is not read again: its blocks are held from then on.
+ */
+static void what_a_part_mentions_is_held_at_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    refresh();
+    struct core_checkpoint first = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
+    struct task_part part = part_of(&first);
+    struct artifact_mentions mentions;
+    assert_ok(artifacts_mentioned(&stand, &first, true, &mentions, &error), &error);
+    assert_int_equal(mentions.bytes, first.manifest_bytes + 1);
+    needs_note_part(&stand, (struct job_id){1}, &part, &mentions);
+    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_false(needs_are_read(stand.needs));
+    clean();
+    assert_true(is_here(&stand, "a") && manifest_is_here(&stand, &first));
+    publish(job, &first);
+    assert_ok(needs_refresh(&stand, &error), &error);
+    stand.options.job_quota_bytes = 1;
+    assert_int_equal(needs_checkpoint_bytes(&stand, (struct job_id){1}), first.manifest_bytes + 1);
+    struct sha256 block = hash_of_text("a");
+    struct sha256 other = hash_of_text("b");
+    assert_true(needs_checkpoint_needs(stand.needs, (struct job_id){1}, &first, &block));
+    assert_false(needs_checkpoint_needs(stand.needs, (struct job_id){1}, &first, &other));
+    /* Another job goes on from it: no manifest is read for that either. */
+    struct played_job *next = add_job(&engine, 2, "program");
+    next->restores = true;
+    next->origin = first;
+    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_false(needs_are_read(stand.needs));
+    drop_oldest(job);
+    refresh();
+    assert_true(is_here(&stand, "a") && manifest_is_here(&stand, &first));
+}
+
+/* Nothing is removed while a thread reads which blocks a checkpoint needs. */
+static void nothing_goes_while_a_manifest_is_read(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct played_job *job = add_job(&engine, 1, "program");
+    put_old_content(&stand, "program");
+    struct core_checkpoint first =
+        put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
+    struct core_checkpoint second =
+        put_checkpoint(&stand, 20, (const char *const[]){"b", "same", NULL});
+    publish(job, &first);
+    refresh();
+    publish(job, &second);
+    drop_oldest(job);
+    stand.needs_changed = false;
+    assert_error(needs_refresh(&stand, &error), CADRE_UNAVAILABLE, &error, "is not read");
+    assert_true(needs_are_read(stand.needs));
+    assert_true(is_here(&stand, "a") && is_here(&stand, "same"));
+    assert_false(needs_are_read(stand.needs));
+    assert_true(stand.needs_changed);
+    refresh();
+    assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &first));
+    assert_true(is_here(&stand, "b") && is_here(&stand, "same"));
+}
+
+/* ---- the table ---- */
+
+/* As a list would: those behind a place that becomes free are found still. */
+static void the_table_finds_what_it_holds(void **state)
+{
+    (void)state;
+    enum { HASHES = 600 };
+    static bool held[HASHES];
+    struct content_table table = {0};
+    struct sha256 hashes[HASHES];
+    size_t count = 0;
+    for (unsigned i = 0; i < HASHES; i++) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "%u", i);
+        hashes[i] = hash_of_text(text);
+        hashes[i].bytes[0] = (uint8_t)(i % 7); /* many want the same places */
+        hashes[i].bytes[1] = 0;
+    }
+    for (unsigned step = 0; step < 20000; step++) {
+        unsigned i = (step * 7919U + step / 13U) % HASHES;
+        struct content *content = content_table_find(&table, &hashes[i]);
+        assert_int_equal(content != NULL, held[i]);
+        if (content == NULL) {
+            content = content_table_add(&table, &hashes[i]);
+            assert_non_null(content);
+            content->number = i;
+            held[i] = true;
+            count++;
+        } else if (step % 3 != 0) {
+            assert_int_equal(content->number, i);
+            content_table_remove(&table, content);
+            held[i] = false;
+            count--;
+        }
+        assert_int_equal(table.used, count);
+    }
+    content_table_free(&table);
+}
+
 /* ---- everything fails once ---- */
 
 static struct core_checkpoint kept[2];
@@ -353,14 +458,14 @@ static void no_failure_removes_what_is_needed(void **state)
             kept[1] = put_checkpoint(&stand, 30, (const char *const[]){"c", "same", NULL});
             publish(job, &first);
             fault_arm(areas[area], nth);
-            (void)needs_refresh(&stand, &error);
+            (void)refresh_needs(&stand, &error);
             publish(job, &kept[0]);
             drop_oldest(job);
             struct task_part part = part_of(&kept[1]);
             if (stand.needs != NULL) {
-                needs_note_part(&stand, (struct job_id){1}, &part);
+                needs_note_part(&stand, (struct job_id){1}, &part, NULL);
             }
-            cadre_status status = needs_refresh(&stand, &error);
+            cadre_status status = refresh_needs(&stand, &error);
             bool met = fault_disarm();
             assert_needed_are_here();
             if (status != CADRE_OK) {
@@ -390,7 +495,7 @@ static void a_broken_engine_is_not_believed(void **state)
     publish(job, &checkpoint);
     refresh();
     engine.broken = true;
-    assert_error(needs_refresh(&stand, &error), CADRE_DATA_LOSS, &error, "broken");
+    assert_error(refresh_needs(&stand, &error), CADRE_DATA_LOSS, &error, "broken");
     assert_true(is_here(&stand, "a") && is_here(&stand, "program"));
 }
 
@@ -403,7 +508,9 @@ int main(void)
         TEST(an_origin_is_needed_until_there_is_an_own_one), TEST(what_an_upload_counts_on_stays),
         TEST(a_part_holds_its_contents_until_it_is_decided),
         TEST(contents_of_a_shared_folder_are_none_of_ours), TEST(a_start_finds_what_a_kill_left),
-        TEST(a_manifest_that_is_damaged_spares_the_others), TEST(no_failure_removes_what_is_needed),
+        TEST(a_manifest_that_is_damaged_spares_the_others),
+        TEST(what_a_part_mentions_is_held_at_once), TEST(nothing_goes_while_a_manifest_is_read),
+        TEST(the_table_finds_what_it_holds), TEST(no_failure_removes_what_is_needed),
         TEST(a_broken_engine_is_not_believed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void open_storage(void)
     storage_close(stand.storage);
     stand.storage = NULL;
     assert_ok(storage_open(&stand, &error), &error);
-    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_ok(refresh_needs(&stand, &error), &error);
 }
 
 static void add_output(uint64_t job, const char *text)

@@ -13,6 +13,7 @@
 #include "common/rpc/channel.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 #include "tests/lib/speed.h"
@@ -70,7 +71,6 @@ static int set_up(void **state)
     assert_non_null(stand);
     daemon_open(&stand->daemon, &stand->engine);
     add_job(&stand->engine, 1, "program");
-    assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
     for (size_t i = 0; i < METHODS; i++) {
         own[i] = methods[i];
         own[i].user = &stand->daemon;
@@ -95,10 +95,6 @@ static int tear_down(void **state)
     (void)state;
     rpc_channel_close(stand->channel);
     rpc_server_close(stand->daemon.server);
-    while (stand->daemon.works > 0) {
-        run_for(1000);
-    }
-    rpc_loop_close(stand->daemon.loop);
     daemon_close(&stand->daemon);
     wire_buffer_free(&stand->got);
     free(stand);
@@ -331,6 +327,81 @@ static void a_content_that_cannot_be_kept_is_not_there(void **state)
     }
 }
 
+static struct sha256 manifest_of(const struct core_checkpoint *checkpoint)
+{
+    struct sha256 hash;
+    memcpy(hash.bytes, checkpoint->manifest_sha256, sizeof hash.bytes);
+    return hash;
+}
+
+/* Nobody needs the one that is here any more, and while it goes somebody brings it: whichever of
+ * the two comes first, who was told that it is kept finds it. */
+static void what_comes_while_it_goes_is_there(void **state)
+{
+    (void)state;
+    struct sha256 hash = hash_of_text("content");
+    for (unsigned turn = 0; turn < 60; turn++) {
+        put_old_content(&stand->daemon, "content");
+        put_blob("content", &hash, 7);
+        run_for(turn % 3 == 0 ? 0 : 20 * turn);
+        if (turn % 2 == 0) {
+            contents_remove(&stand->daemon, &hash, true);
+            assert_false(contents_find(stand->daemon.contents, &hash, NULL));
+        }
+        rpc_call_half_close(stand->call);
+        run_for(turn % 5 == 0 ? 0 : 10 * turn);
+        contents_remove(&stand->daemon, &hash, true);
+        assert_ended(CADRE_OK, "");
+        assert_int_equal(
+            is_here(&stand->daemon, "content"), contents_find(stand->daemon.contents, &hash, NULL));
+        if (turn % 2 == 0 && turn % 5 == 0) { /* removed before it came, and not since */
+            assert_true(is_here(&stand->daemon, "content"));
+        }
+    }
+}
+
+/* Somebody removed it by hand: who asks for it is not told that it is here. */
+static void a_file_that_is_gone_is_missing(void **state)
+{
+    (void)state;
+    struct sha256 hash = hash_of_text("content");
+    put_whole_blob("content");
+    assert_ended(CADRE_OK, "");
+    assert_false(is_missing("content"));
+    CADRE_FREE_AT_EXIT char *path = path_of_blob(&stand->daemon, hash.bytes);
+    assert_int_equal(unlink(path), 0);
+    assert_true(contents_find(stand->daemon.contents, &hash, NULL));
+    assert_true(is_missing("content"));
+    assert_false(contents_find(stand->daemon.contents, &hash, NULL));
+    assert_int_equal(contents_bytes(stand->daemon.contents), 0);
+    put_whole_blob("content");
+    assert_ended(CADRE_OK, "");
+    assert_false(is_missing("content"));
+    assert_int_equal(contents_bytes(stand->daemon.contents), 7);
+}
+
+/* It is removed while it is read: who reads has all of it, and who comes later is told. */
+static void what_is_being_read_may_go(void **state)
+{
+    (void)state;
+    static const char *const blocks[] = {"first ", "second", NULL};
+    for (unsigned turn = 0; turn < 20; turn++) {
+        struct core_checkpoint checkpoint = put_checkpoint(&stand->daemon, 10, blocks);
+        struct sha256 hash = manifest_of(&checkpoint);
+        publish(&stand->engine.jobs[0], &checkpoint);
+        get_output("checkpoints/c-10.json");
+        run_for(20 * turn);
+        contents_remove(&stand->daemon, &hash, false);
+        (void)until_ended();
+        bool whole = stand->status == CADRE_OK;
+        assert_true(whole || stand->status == CADRE_NOT_FOUND);
+        assert_int_equal(whole, stand->got.size == checkpoint.manifest_bytes);
+        get_output("checkpoints/c-10.json");
+        assert_ended(CADRE_NOT_FOUND, "c-10.json");
+        drop_oldest(&stand->engine.jobs[0]);
+    }
+}
+
 /* It was told that a content is here: from then on that stays, though nobody else needs it. */
 static void who_asks_may_count_on_it(void **state)
 {
@@ -340,10 +411,10 @@ static void who_asks_may_count_on_it(void **state)
     struct core_checkpoint checkpoint =
         put_checkpoint(&stand->daemon, 10, (const char *const[]){"asked", "not asked", NULL});
     publish(&stand->engine.jobs[0], &checkpoint);
-    assert_ok(needs_refresh(&stand->daemon, &error), &error);
+    assert_ok(refresh_needs(&stand->daemon, &error), &error);
     assert_false(is_missing("asked"));
     drop_oldest(&stand->engine.jobs[0]);
-    assert_ok(needs_refresh(&stand->daemon, &error), &error);
+    assert_ok(refresh_needs(&stand->daemon, &error), &error);
     assert_true(is_here(&stand->daemon, "asked"));
     assert_false(is_here(&stand->daemon, "not asked"));
     assert_true(is_missing("not asked"));
@@ -477,8 +548,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(a_content_is_kept_when_it_is_what_it_should_be),
         TEST(a_client_that_leaves_spoils_nothing), TEST(a_content_that_cannot_be_kept_is_not_there),
-        TEST(who_asks_may_count_on_it), TEST(a_checkpoint_is_read_back_from_its_blocks),
-        TEST(a_damaged_block_is_a_loss), TEST(files_that_tasks_left_are_served),
+        TEST(what_comes_while_it_goes_is_there), TEST(a_file_that_is_gone_is_missing),
+        TEST(what_is_being_read_may_go), TEST(who_asks_may_count_on_it),
+        TEST(a_checkpoint_is_read_back_from_its_blocks), TEST(a_damaged_block_is_a_loss),
+        TEST(files_that_tasks_left_are_served),
         TEST(a_referred_file_is_shown_as_long_as_it_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

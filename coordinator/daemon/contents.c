@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/contents.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/content_table.h"
+#include "coordinator/daemon/file_work.h"
+#include "coordinator/daemon/storage.h"
+
+/* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
+#define UNUSED_US (3600 * CADRE_US_PER_S)
+
+struct leaving {
+    struct sha256 hash;
+    bool gone; /* the thread says */
+};
+
+struct leavings {
+    struct leaving *items;
+    size_t count;
+    size_t capacity;
+};
+
+struct contents {
+    struct daemon *daemon;
+    struct content_table table;
+    uint64_t bytes;
+    uint64_t came;
+    uint64_t synced;
+    struct leavings next; /* to be removed when the thread is done with: */
+    struct leavings now;
+    struct file_work work;
+    struct contents_wait *waits;
+};
+
+static bool is_recent(uint64_t then_us)
+{
+    return then_us + UNUSED_US > clock_wall_us();
+}
+
+/* It is here with so many bytes, or, with 0, not any more. */
+static void count_bytes(struct contents *contents, const struct content *content, bool here)
+{
+    contents->bytes += here ? content->bytes : -content->bytes;
+    storage_blob(
+        contents->daemon->storage, here ? (int64_t)content->bytes : -(int64_t)content->bytes);
+}
+
+/* ---- the start ---- */
+
+static uint64_t time_us(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * CADRE_US_PER_S + (uint64_t)time->tv_nsec / 1000;
+}
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory to know which contents are here");
+}
+
+static cadre_status see(struct contents *contents, const char *name, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    struct sha256 hash;
+    struct stat status;
+    if (asprintf(&path, "%s/%s", contents->daemon->blob_dir, name) < 0) {
+        path = NULL;
+        return no_memory(error);
+    }
+    if (!sha256_parse(name, &hash)) {
+        return tree_remove(path, error);
+    }
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return CADRE_OK; /* whoever needs it is told that it is not here */
+    }
+    struct content *content = content_table_add(&contents->table, &hash);
+    if (content == NULL) {
+        return no_memory(error);
+    }
+    content->state = CONTENT_HERE;
+    content->bytes = (uint64_t)status.st_size;
+    content->asked_us = time_us(&status.st_atim);
+    content->came_us = time_us(&status.st_mtim);
+    content->number = contents->came;
+    count_bytes(contents, content, true);
+    return CADRE_OK;
+}
+
+cadre_status contents_open(struct daemon *daemon, struct cadre_error *error)
+{
+    daemon->contents = calloc(1, sizeof *daemon->contents);
+    if (daemon->contents == NULL) {
+        return no_memory(error);
+    }
+    daemon->contents->daemon = daemon;
+    daemon->contents->came = 1; /* those of before this start: nobody knows whether synced */
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
+    if (folder == NULL) {
+        return cadre_error_errno(error, errno, "the coordinator cannot read %s", daemon->blob_dir);
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            CADRE_TRY(see(daemon->contents, entry->d_name, error));
+        }
+    }
+    return CADRE_OK;
+}
+
+void contents_close(struct contents *contents)
+{
+    if (contents != NULL) {
+        content_table_free(&contents->table);
+        free(contents->next.items);
+        free(contents->now.items);
+        free(contents);
+    }
+}
+
+/* ---- questions ---- */
+
+static struct content *find_here(const struct contents *contents, const struct sha256 *hash)
+{
+    struct content *content = content_table_find(&contents->table, hash);
+    return content != NULL && content->state == CONTENT_HERE ? content : NULL;
+}
+
+bool contents_find(const struct contents *contents, const struct sha256 *hash, uint64_t *ret_bytes)
+{
+    const struct content *content = find_here(contents, hash);
+    if (content != NULL && ret_bytes != NULL) {
+        *ret_bytes = content->bytes;
+    }
+    return content != NULL;
+}
+
+bool contents_is_older(const struct contents *contents, const struct sha256 *hash, uint64_t wall_us)
+{
+    const struct content *content = find_here(contents, hash);
+    return content != NULL && content->came_us < wall_us;
+}
+
+uint64_t contents_bytes(const struct contents *contents)
+{
+    return contents->bytes;
+}
+
+bool contents_note_asked(struct contents *contents, const struct sha256 *hash, uint64_t *ret_number)
+{
+    struct content *content = find_here(contents, hash);
+    if (content != NULL) {
+        content->asked_us = clock_wall_us();
+        *ret_number = content->number;
+    }
+    return content != NULL;
+}
+
+/* ---- removals ---- */
+
+static void forget(struct contents *contents, struct content *content)
+{
+    content->state = CONTENT_ABSENT;
+    if (content->uploads == 0) {
+        content_table_remove(&contents->table, content);
+    }
+}
+
+void contents_lost(struct daemon *daemon, const struct sha256 *hash, uint64_t number)
+{
+    struct content *content = find_here(daemon->contents, hash);
+    if (content != NULL && content->number == number) {
+        count_bytes(daemon->contents, content, false);
+        forget(daemon->contents, content);
+    }
+}
+
+static bool push(struct leavings *leavings, const struct sha256 *hash)
+{
+    if (leavings->count == leavings->capacity) {
+        size_t capacity = leavings->capacity > 0 ? leavings->capacity * 2 : 64;
+        struct leaving *grown = realloc(leavings->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        leavings->items = grown;
+        leavings->capacity = capacity;
+    }
+    leavings->items[leavings->count++] = (struct leaving){.hash = *hash};
+    return true;
+}
+
+static void remove_in_thread(void *user)
+{
+    struct contents *contents = user;
+    for (size_t i = 0; i < contents->now.count; i++) {
+        struct leaving *leaving = &contents->now.items[i];
+        CADRE_FREE_AT_EXIT char *path = path_of_blob(contents->daemon, leaving->hash.bytes);
+        leaving->gone = path != NULL && (unlink(path) == 0 || errno == ENOENT);
+    }
+}
+
+static void after_remove(void *user);
+
+static void remove_next(struct contents *contents)
+{
+    if (contents->work.runs || contents->next.count == 0) {
+        return;
+    }
+    struct leavings done = contents->now;
+    contents->now = contents->next;
+    contents->next = done;
+    contents->next.count = 0;
+    file_work_start(&contents->work, contents->daemon, remove_in_thread, after_remove, contents);
+}
+
+/* One that cannot be removed is here again: the next clean-up finds it. */
+static void after_remove(void *user)
+{
+    struct contents *contents = user;
+    for (size_t i = 0; i < contents->now.count; i++) {
+        const struct leaving *leaving = &contents->now.items[i];
+        struct content *content = content_table_find(&contents->table, &leaving->hash);
+        CADRE_ASSERT(content != NULL && content->state == CONTENT_LEAVING);
+        if (leaving->gone) {
+            forget(contents, content);
+        } else {
+            content->state = CONTENT_HERE;
+            count_bytes(contents, content, true);
+        }
+    }
+    remove_next(contents);
+    struct contents_wait *waits = contents->waits;
+    contents->waits = NULL;
+    while (waits != NULL) {
+        struct contents_wait *next = waits->next;
+        waits->go(waits->user);
+        waits = next;
+    }
+}
+
+static void leave(struct contents *contents, struct content *content)
+{
+    if (push(&contents->next, &content->hash)) { /* else the next clean-up finds it */
+        content->state = CONTENT_LEAVING;
+        count_bytes(contents, content, false);
+        remove_next(contents);
+    }
+}
+
+void contents_remove(struct daemon *daemon, const struct sha256 *hash, bool unless_asked)
+{
+    struct content *content = find_here(daemon->contents, hash);
+    if (content != NULL && content->uploads == 0 &&
+        !(unless_asked && is_recent(content->asked_us))) {
+        leave(daemon->contents, content);
+    }
+}
+
+/* The file of one that is being uploaded is about to be replaced. */
+void contents_spoiled(struct daemon *daemon, const struct sha256 *hash)
+{
+    struct content *content = find_here(daemon->contents, hash);
+    if (content != NULL && content->uploads > 0) {
+        count_bytes(daemon->contents, content, false);
+        forget(daemon->contents, content);
+    } else if (content != NULL) {
+        leave(daemon->contents, content);
+    }
+}
+
+void contents_clean(
+    struct daemon *daemon, bool (*needed)(const struct daemon *daemon, const struct sha256 *hash))
+{
+    struct contents *contents = daemon->contents;
+    for (size_t i = 0; i < contents->table.capacity; i++) {
+        struct content *content = &contents->table.places[i];
+        if (content->state == CONTENT_HERE && content->uploads == 0 &&
+            !is_recent(content->asked_us) && !is_recent(content->came_us) &&
+            !needed(daemon, &content->hash)) {
+            leave(contents, content);
+        }
+    }
+}
+
+/* ---- uploads ---- */
+
+bool contents_is_leaving(const struct contents *contents, const struct sha256 *hash)
+{
+    const struct content *content = content_table_find(&contents->table, hash);
+    return content != NULL && content->state == CONTENT_LEAVING;
+}
+
+void contents_wait(struct contents *contents, struct contents_wait *wait)
+{
+    wait->next = contents->waits;
+    contents->waits = wait;
+}
+
+cadre_status contents_upload_begin(
+    struct contents *contents, const struct sha256 *hash, struct cadre_error *error)
+{
+    CADRE_ASSERT(!contents_is_leaving(contents, hash));
+    struct content *content = content_table_add(&contents->table, hash);
+    if (content == NULL) {
+        return no_memory(error);
+    }
+    content->uploads++;
+    return CADRE_OK;
+}
+
+void contents_upload_end(
+    struct daemon *daemon, const struct sha256 *hash, bool came, uint64_t bytes)
+{
+    struct contents *contents = daemon->contents;
+    struct content *content = content_table_find(&contents->table, hash);
+    CADRE_ASSERT(content != NULL && content->uploads > 0);
+    content->uploads--;
+    if (came) {
+        if (content->state == CONTENT_HERE) {
+            count_bytes(contents, content, false);
+        }
+        content->state = CONTENT_HERE;
+        content->bytes = bytes;
+        content->came_us = clock_wall_us();
+        content->number = ++contents->came;
+        count_bytes(contents, content, true);
+    } else if (content->state == CONTENT_ABSENT) {
+        forget(contents, content);
+    }
+}
+
+/* ---- names on the disk ---- */
+
+uint64_t contents_came(const struct contents *contents)
+{
+    return contents->came;
+}
+
+void contents_note_synced(struct contents *contents, uint64_t came)
+{
+    contents->synced = contents->synced > came ? contents->synced : came;
+}
+
+bool contents_is_synced(const struct contents *contents, const struct sha256 *hash)
+{
+    const struct content *content = find_here(contents, hash);
+    return content != NULL && content->number <= contents->synced;
+}

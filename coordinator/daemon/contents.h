@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which contents are here: an index in memory, which is asked instead of the disk. It is filled at
+ * the start, and kept up by uploads and removals. Of the loop alone. Who adds and who removes one
+ * and the same content goes one after the other, so a name in the index has its file. */
+#ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_H
+#define CADRE_COORDINATOR_DAEMON_CONTENTS_H
+
+#include "common/base/sha256.h"
+#include "coordinator/daemon/daemon.h"
+
+struct contents;
+
+/* At the start, when nobody uploads: reads the folder, and removes what uploads that were cut short
+ * left behind. */
+cadre_status contents_open(struct daemon *daemon, struct cadre_error *error);
+void contents_close(struct contents *contents); /* accepts NULL; no thread works */
+
+/* The content is here; *ret_bytes (may be NULL) is its size. */
+bool contents_find(const struct contents *contents, const struct sha256 *hash, uint64_t *ret_bytes);
+/* It is here, and came before that time of the wall clock. */
+bool contents_is_older(
+    const struct contents *contents, const struct sha256 *hash, uint64_t wall_us);
+uint64_t contents_bytes(const struct contents *contents); /* of all that are here */
+
+/* Somebody counts on it from now on: it stays for an hour though nobody else needs it. False: it is
+ * not here. *ret_number tells it from a later one of the same hash. The caller sets the time of
+ * access of its file, which tells the next start. */
+bool contents_note_asked(
+    struct contents *contents, const struct sha256 *hash, uint64_t *ret_number);
+
+/* The file of that one is gone, whoever removed it. */
+void contents_lost(struct daemon *daemon, const struct sha256 *hash, uint64_t number);
+
+/* Removes one that nobody needs any more; with `unless_asked` not if somebody asked for it lately:
+ * it may be part of something that is being uploaded. It is not here from now on; a thread of the
+ * pool removes the file. One that is just being uploaded stays. */
+void contents_remove(struct daemon *daemon, const struct sha256 *hash, bool unless_asked);
+
+/* It is not what its hash says: it is not here from now on, and is removed. */
+void contents_spoiled(struct daemon *daemon, const struct sha256 *hash);
+
+/* Removes those that are not `needed`, and that nobody brought or asked for lately. */
+void contents_clean(
+    struct daemon *daemon, bool (*needed)(const struct daemon *daemon, const struct sha256 *hash));
+
+/* ---- an upload that is whole, and takes its name ---- */
+
+/* Its file is still being removed: the upload waits, and begins when go(user) is called. */
+struct contents_wait {
+    struct contents_wait *next;
+    void (*go)(void *user);
+    void *user;
+};
+bool contents_is_leaving(const struct contents *contents, const struct sha256 *hash);
+void contents_wait(struct contents *contents, struct contents_wait *wait);
+
+/* Before a thread gives the file its name; nothing is removed under it until the end. */
+cadre_status contents_upload_begin(
+    struct contents *contents, const struct sha256 *hash, struct cadre_error *error);
+/* `came`: it has its name, with so many bytes. */
+void contents_upload_end(
+    struct daemon *daemon, const struct sha256 *hash, bool came, uint64_t bytes);
+
+/* ---- names on the disk ---- */
+
+/* Counts what came; who syncs the folder takes the number before and gives it back afterwards. */
+uint64_t contents_came(const struct contents *contents);
+void contents_note_synced(struct contents *contents, uint64_t came);
+/* Its name is found again after a loss of power. */
+bool contents_is_synced(const struct contents *contents, const struct sha256 *hash);
+
+#endif
