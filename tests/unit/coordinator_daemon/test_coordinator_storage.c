@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -178,6 +179,27 @@ static void a_job_has_its_own_bound(void **state)
         CADRE_RESOURCE_EXHAUSTED, &error, "--job-quota");
 }
 
+/* Its name goes first; a kill leaves some of it, and the next start removes that. */
+static void what_a_forgotten_job_left_goes(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    add_output(1, "of one that is forgotten");
+    add_output(2, "of one that is known");
+    paths_forget_job(&stand, (struct job_id){1});
+    settle(&stand);
+    assert_int_not_equal(access(test_path(path, stand.job_dir, "1"), F_OK), 0);
+    assert_int_not_equal(access(test_path(path, stand.job_dir, "1.forgotten"), F_OK), 0);
+    assert_ok(folder_make(test_path(path, stand.job_dir, "3.forgotten"), 0700, &error), &error);
+    test_write(test_path(path, stand.job_dir, "3.forgotten/file"), "half of it");
+    paths_go_on_forgetting(&stand);
+    settle(&stand);
+    assert_int_not_equal(access(test_path(path, stand.job_dir, "3.forgotten"), F_OK), 0);
+    assert_int_equal(access(test_path(path, stand.job_dir, "2/outputs/0/file"), F_OK), 0);
+    paths_forget_job(&stand, (struct job_id){9}); /* that left nothing */
+}
+
 static void jobs_are_forgotten_in_time(void **state)
 {
     (void)state;
@@ -204,6 +226,6 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(a_start_finds_what_was_counted),
         TEST(the_oldest_make_room), TEST(contents_of_the_forgotten_go),
         TEST(uploads_under_way_count), TEST(a_job_has_its_own_bound),
-        TEST(jobs_are_forgotten_in_time)};
+        TEST(what_a_forgotten_job_left_goes), TEST(jobs_are_forgotten_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
