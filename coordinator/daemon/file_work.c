@@ -1,34 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/file_work.h"
 
-#include "common/pure/assert.h"
 #include "coordinator/daemon/daemon.h"
 
-static void in_thread(uv_work_t *work)
-{
-    struct file_work *at = work->data;
-    at->in_thread(at->user);
-}
-
-static void after_thread(uv_work_t *work, int status)
-{
-    struct file_work *at = work->data;
-    (void)status;
-    at->daemon->works--;
-    at->runs = false;
-    at->done(at->user);
-}
-
-void file_work_start(struct file_work *work, struct daemon *daemon, void (*act)(void *user),
+void file_work_start(struct file_work *work, struct daemon *daemon, void (*in_thread)(void *user),
     void (*done)(void *user), void *user)
 {
-    CADRE_ASSERT(!work->runs);
-    work->daemon = daemon;
-    work->in_thread = act;
-    work->done = done;
-    work->user = user;
-    work->runs = true;
-    work->work.data = work;
-    daemon->works++;
-    uv_queue_work(rpc_loop_uv(daemon->loop), &work->work, in_thread, after_thread);
+    file_work_queue(work, daemon->loop, &daemon->works, in_thread, done, user);
 }

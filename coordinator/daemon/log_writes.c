@@ -20,7 +20,7 @@ struct log_queue {
     struct job_id job;
     uint32_t slot;
     bool forgotten; /* the job: its files are removed once more behind the thread */
-    uv_work_t work;
+    struct file_work work;
     struct log_turn turn; /* the thread's */
     /* Waits for the next turn: */
     uint8_t *bytes;
@@ -71,9 +71,9 @@ static void answer(struct daemon *daemon, const struct log_run *run)
 
 /* ---- turns of a thread ---- */
 
-static void in_thread(uv_work_t *work)
+static void in_thread(void *user)
 {
-    struct log_queue *queue = work->data;
+    struct log_queue *queue = user;
     log_files_turn(&queue->turn);
 }
 
@@ -132,11 +132,9 @@ static void tell(struct log_queue *queue)
 
 static void start_turn(struct log_queue *queue);
 
-static void after_thread(uv_work_t *work, int status)
+static void after_turn(void *user)
 {
-    struct log_queue *queue = work->data;
-    (void)status;
-    queue->daemon->works--;
+    struct log_queue *queue = user;
     tell(queue);
     free_turn(&queue->turn);
     if (queue->count > 0) {
@@ -160,9 +158,7 @@ static void start_turn(struct log_queue *queue)
     queue->runs = NULL;
     queue->count = 0;
     queue->run_capacity = 0;
-    queue->work.data = queue;
-    daemon->works++;
-    uv_queue_work(rpc_loop_uv(daemon->loop), &queue->work, in_thread, after_thread);
+    file_work_start(&queue->work, daemon, in_thread, after_turn, queue);
 }
 
 /* ---- what waits ---- */

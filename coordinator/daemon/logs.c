@@ -20,7 +20,7 @@ struct follower {
     uint32_t next_slot;
     bool dirty;            /* something is fresh, or the job may have ended */
     struct log_read *read; /* NULL: no thread reads */
-    uv_work_t work;
+    struct file_work work;
 };
 
 void logs_changed(struct daemon *daemon, struct job_id job)
@@ -86,9 +86,9 @@ static void finish(struct follower *follower)
 
 /* ---- a part, by a thread ---- */
 
-static void in_thread(uv_work_t *work)
+static void in_thread(void *user)
 {
-    struct follower *follower = work->data;
+    struct follower *follower = user;
     log_read(follower->read);
 }
 
@@ -111,11 +111,9 @@ static void send_pieces(struct follower *follower)
 
 static void pump(struct follower *follower);
 
-static void after_thread(uv_work_t *work, int status)
+static void after_part(void *user)
 {
-    struct follower *follower = work->data;
-    (void)status;
-    follower->daemon->works--;
+    struct follower *follower = user;
     if (follower->call == NULL) {
         free_follower(follower);
         return;
@@ -150,7 +148,7 @@ static void pump(struct follower *follower)
 {
     struct daemon *daemon = follower->daemon;
     if (follower->read != NULL || rpc_call_queued_bytes(follower->call) > QUEUE_BYTES) {
-        return; /* after_thread or on_drained goes on */
+        return; /* after_part or on_drained goes on */
     }
     follower->dirty = false;
     if (!has_fresh(follower)) {
@@ -176,9 +174,7 @@ static void pump(struct follower *follower)
     read->size = 0;
     choose_slots(follower, read);
     follower->read = read;
-    follower->work.data = follower;
-    daemon->works++;
-    uv_queue_work(rpc_loop_uv(daemon->loop), &follower->work, in_thread, after_thread);
+    file_work_start(&follower->work, daemon, in_thread, after_part, follower);
 }
 
 static void start_reading(struct follower *follower)

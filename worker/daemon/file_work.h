@@ -1,25 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- * What touches files is done by threads of the pool: however long a disk takes, the loop goes on,
- * and with it the heartbeat and all other tasks. */
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef CADRE_WORKER_DAEMON_FILE_WORK_H
 #define CADRE_WORKER_DAEMON_FILE_WORK_H
 
-#include <stdbool.h>
-#include <uv.h>
+#include "common/rpc/file_work.h"
 
 struct daemon;
 
-/* One piece of work at a time; zeroed before the first. */
-struct file_work {
-    uv_work_t work;
-    struct daemon *daemon;
-    void (*in_thread)(void *user);
-    void (*done)(void *user);
-    void *user;
-    bool runs; /* `user` stays where it is, and is the thread's */
-};
-
-/* in_thread(user) in a thread, then done(user) on the loop: always both. */
+/* file_work_queue() on the daemon's loop, which ends when no thread is at work any more. */
 void file_work_start(struct file_work *work, struct daemon *daemon, void (*in_thread)(void *user),
     void (*done)(void *user), void *user);
 
