@@ -134,6 +134,31 @@ static void a_file_is_truncated(void **state)
                       "step 20 is taken");
 }
 
+static void a_file_has_grown(void **state)
+{
+    (void)state;
+    three();
+    write_file("checkpoint-100.safetensors", "block 0 of 0100. and more", 25);
+    assert_chosen(20, "checkpoint-100.safetensors has 25 bytes, and its manifest says 16): that of "
+                      "step 20 is taken");
+}
+
+/* Whether it is whole cannot be said: an older one would undo steps for nothing. */
+static void a_file_that_cannot_be_read_is_not_damaged(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct checkpoint_choice choice;
+    struct cadre_error error = {0};
+    three();
+    drop("checkpoint-100.safetensors");
+    assert_int_equal(mkdir(test_path(path, folder, "checkpoint-100.safetensors"), 0755), 0);
+    cadre_status status = checkpoint_choose(folder, &choice, &error);
+    assert_true(status != CADRE_OK && status != CADRE_DATA_LOSS);
+    assert_non_null(strstr(error.text, "the checkpoint of step 100 in "));
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void a_file_is_missing(void **state)
 {
     (void)state;
@@ -158,6 +183,8 @@ static void a_manifest_is_damaged(void **state)
     checkpoint_choice_free(&choice);
     write_checkpoint_of(100, 101);
     assert_chosen(20, "checkpoint-100.json says that it is of step 101): that of step 20 is taken");
+    write_checkpoint_of(100, 99);
+    assert_chosen(20, "checkpoint-100.json says that it is of step 99): that of step 20 is taken");
 }
 
 static void the_two_newest_are_damaged(void **state)
@@ -242,6 +269,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(the_newest_is_taken, make_folder),
         cmocka_unit_test_setup(a_block_is_damaged, make_folder),
         cmocka_unit_test_setup(a_file_is_truncated, make_folder),
+        cmocka_unit_test_setup(a_file_has_grown, make_folder),
+        cmocka_unit_test_setup(a_file_that_cannot_be_read_is_not_damaged, make_folder),
         cmocka_unit_test_setup(a_file_is_missing, make_folder),
         cmocka_unit_test_setup(a_manifest_is_damaged, make_folder),
         cmocka_unit_test_setup(the_two_newest_are_damaged, make_folder),

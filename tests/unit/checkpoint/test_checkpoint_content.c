@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is read out of a manifest, and what is refused. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/checkpoint/content.h"
@@ -64,12 +65,18 @@ static void what_is_malformed_is_refused(void **state)
         {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":-1}", "position"},
         {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":\"18446744073709551615\"}",
             "position"},
+        {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":\"4611686018427387904\"}",
+            "position"},
+        {"{\"format\":\"cadre-checkpoint\",\"version\":1,\"position\":\"12 steps\"}", "position"},
+        {"{\"format\":\"cadre-checkpoint\",\"format\":\"cadre-checkpoint\",\"version\":1}",
+            "duplicate"},
         {HEAD "\"blocks\":[]}", "\"name\""},
         {HEAD FILE_OF("../c", "0") "\"blocks\":[]}", "\"name\""},
         {HEAD FILE_OF("/etc/passwd", "0") "\"blocks\":[]}", "\"name\""},
         {HEAD FILE_OF("..", "0") "\"blocks\":[]}", "\"name\""},
         {HEAD FILE_OF("", "0") "\"blocks\":[]}", "\"name\""},
         {HEAD FILE_OF("c", "-1") "\"blocks\":[]}", "\"bytes\""},
+        {HEAD FILE_OF("c", "68719476737") "\"blocks\":[]}", "\"bytes\""},
         {HEAD FILE_OF("c", "\"x\"") "\"blocks\":[]}", "\"bytes\""},
         {HEAD FILE_OF("c", "\"99999999999999999999999\"") "\"blocks\":[]}", "\"bytes\""},
         {HEAD "\"file\":{\"name\":\"c\",\"bytes\":0,\"sha256\":\"00\"}}", "sha256"},
@@ -104,10 +111,30 @@ static void no_part_of_one_is_one(void **state)
     }
 }
 
+/* A reader holds it whole. */
+static void one_beyond_the_limit_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD FILE_OF("c", "1") "\"blocks\":[" BLOCK("0", "1") "]}";
+    struct checkpoint_content content;
+    struct cadre_error error = {0};
+    size_t size = LIMIT_MANIFEST_BYTES;
+    char *padded = malloc(size + 1);
+    assert_non_null(padded);
+    memset(padded, ' ', size + 1);
+    memcpy(padded, text, sizeof text - 1);
+    assert_ok(checkpoint_content_read(padded, size, &content, &error), &error);
+    checkpoint_content_free(&content);
+    assert_error(checkpoint_content_read(padded, size + 1, &content, &error),
+        CADRE_INVALID_ARGUMENT, &error, "over the limit");
+    free(padded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_manifest_is_read),
         cmocka_unit_test(a_file_may_be_empty), cmocka_unit_test(what_is_malformed_is_refused),
-        cmocka_unit_test(no_part_of_one_is_one)};
+        cmocka_unit_test(no_part_of_one_is_one),
+        cmocka_unit_test(one_beyond_the_limit_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
