@@ -206,7 +206,6 @@ static void finish(struct core *core, struct job *job)
     }
     job->preempt = PREEMPT_NOT;
     phase_move(job, PHASE_DONE);
-    publish_consider(core, job);
     deadlines_clear(core, job);
     ending_dismiss_joiners(core, job);
     vacancy_note(core, job);
@@ -343,7 +342,6 @@ void generation_report(
     } else if (!control_met(job, report)) {
         report_unordered(core, job, slot, report);
     } else if (job->halt_kind == HALT_STOP) {
-        publish_consider(core, job);
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     } else {
         barrier_wants(core, job, slot, report->position + 1);

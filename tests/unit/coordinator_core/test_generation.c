@@ -280,6 +280,31 @@ static void finishing_at_different_positions_fails(void **state)
     script_close(s);
 }
 
+/* It stands inside of a step that others may have applied. */
+static void nobody_finishes_inside_a_step(void **state)
+{
+    (void)state;
+    struct script *s = stage_released(4);
+    report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_FINISHED});
+    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 3 with a "
+            "step half applied; 4 steps were released\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
+/* A job of one task, whose last step failed: nobody else wants it. */
+static void who_is_alone_finishes_where_it_stands(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&(struct core_job_spec){.tasks = 1, .tasks_min = 1}, 1, 4);
+    wants_after(s, 1, 1, 0, 4, 4, 5);
+    script_skip(s);
+    finished(s, 1, 1, 0, 4);
+    says(s, "record! job 1: done at 4\n"
+            "tell job 1: bye g1\n");
+    script_close(s);
+}
+
 static void a_checkpoint_is_never_ahead(void **state)
 {
     (void)state;
@@ -483,6 +508,8 @@ int main(void)
         cmocka_unit_test(the_missing_are_named),
         cmocka_unit_test(all_finish_at_one_position),
         cmocka_unit_test(finishing_at_different_positions_fails),
+        cmocka_unit_test(nobody_finishes_inside_a_step),
+        cmocka_unit_test(who_is_alone_finishes_where_it_stands),
         cmocka_unit_test(a_checkpoint_is_never_ahead),
         cmocka_unit_test(another_generation_is_not_heard),
         cmocka_unit_test(another_incarnation_is_not_heard),

@@ -293,6 +293,88 @@ static void a_chief_that_is_silent_is_waited_for(void **state)
     script_close(s);
 }
 
+/* Its connection ended a moment ago: it may be cut off as the other one is. */
+static void who_is_away_carries_nothing(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&two_tasks, 2, 5);
+    beat(s, 1, 7);
+    link_down(s, 1);
+    script_skip(s);
+    wait_us(s, 4 * SECOND);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    assert_true(job_view(s, 1).formed);
+    script_close(s);
+}
+
+/* Who joined and has not arrived has no state of the job yet; the silent one has. */
+static void a_joiner_carries_nothing_before_it_arrives(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&two_tasks, 2, 5);
+    collect(s, 2, 1, 1);
+    frozen(s, 1, 1, 0, 3, 1);
+    started(s, 2, 1, 1);
+    task_hello(s, 2, 1, 1, 0);
+    joins(s, 2, 1, 1, 1);
+    assert_int_equal(job_view(s, 1).generation.number, 2);
+    script_skip(s);
+    beat(s, 2, 25);
+    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    script_close(s);
+}
+
+/* A cut that ended just before the lease: the second one back has as long as behind a longer one.
+ */
+static void the_lease_of_the_others_begins_with_the_first_who_is_back(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&two_tasks, 2, 5);
+    wait_us(s, 9 * SECOND);
+    comes_back(s, 3, "a", 0);
+    goes_on(s, 3, 0);
+    script_skip(s);
+    beat(s, 3, 9);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    beat(s, 3, 3);
+    says(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
+            "record job 1: task 1 lost 0/0\n");
+    script_close(s);
+}
+
+/* One has ended behind bye and the other, whose worker is silent, does something of its own. */
+static void behind_bye_each_task_is_waited_for(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&two_tasks, 2, 5);
+    arrived(s, 1, 1, 1, 5, 5);
+    arrived(s, 2, 1, 1, 5, 5);
+    finished(s, 1, 1, 0, 5);
+    finished(s, 2, 1, 1, 5);
+    script_skip(s);
+    beat(s, 1, 30);
+    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    script_close(s);
+}
+
+/* All have ended well, and what one left is on a worker that is silent. */
+static void outputs_are_waited_for(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&two_tasks, 2, 5);
+    arrived(s, 1, 1, 1, 5, 5);
+    arrived(s, 2, 1, 1, 5, 5);
+    finished(s, 1, 1, 0, 5);
+    finished(s, 2, 1, 1, 5);
+    gone(s, 1, 1, 0, 0, 0, "");
+    gone(s, 2, 1, 1, 0, 0, "");
+    collected(s, 1, 1, 0);
+    beat(s, 1, 15);
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +390,11 @@ int main(void)
         cmocka_unit_test(a_job_that_is_cancelled_is_not_waited_for),
         cmocka_unit_test(a_server_with_a_backup_is_replaced_at_the_lease),
         cmocka_unit_test(a_chief_that_is_silent_is_waited_for),
+        cmocka_unit_test(who_is_away_carries_nothing),
+        cmocka_unit_test(a_joiner_carries_nothing_before_it_arrives),
+        cmocka_unit_test(the_lease_of_the_others_begins_with_the_first_who_is_back),
+        cmocka_unit_test(behind_bye_each_task_is_waited_for),
+        cmocka_unit_test(outputs_are_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

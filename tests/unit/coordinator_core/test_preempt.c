@@ -70,6 +70,22 @@ static void it_saves_and_goes_back_to_the_queue(void **state)
     script_close(s);
 }
 
+/* Of the step before the stop: that is the program's failure, and not one of saving. */
+static void a_program_that_fails_on_its_way_has_failed(void **state)
+{
+    (void)state;
+    struct script *s = stage_noticed(1);
+    script_skip(s);
+    report(s, 1, 1, 0,
+        &(struct task_report){.position = 3,
+            .reason = REPORT_FAILED,
+            .code = CADRE_INVALID_ARGUMENT,
+            .text = "loss is not finite"});
+    says(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: loss is not finite\n"
+            "stop job 1\n");
+    script_close(s);
+}
+
 static void it_ends_when_it_may_not_start_again(void **state)
 {
     (void)state;
@@ -200,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_saves_and_goes_back_to_the_queue),
+        cmocka_unit_test(a_program_that_fails_on_its_way_has_failed),
         cmocka_unit_test(it_ends_when_it_may_not_start_again),
         cmocka_unit_test(a_death_while_it_saves),
         cmocka_unit_test(who_does_not_come_is_ended),
