@@ -138,7 +138,7 @@ static void after_thread(uv_work_t *work, int status)
         content_check_close(check->content);
         check->content = NULL;
         if (taker != NULL && check->state >= CONTENT_DAMAGED) {
-            cache_damaged(taker, file, check->state);
+            cache_damaged(taker, file, (int)check->state);
             fetch_renew(taker, file);
         } else if (check->state == CONTENT_REMOVED) {
             cache_removed(check->daemon, check->size_bytes); /* nobody takes it any more */

@@ -232,7 +232,7 @@ static void place_again(struct task_files *task, size_t file, enum content_state
 {
     task->damages++;
     if (state != CONTENT_GONE) {
-        cache_damaged(task, tasks_file(task, file), state);
+        cache_damaged(task, tasks_file(task, file), (int)state);
     }
     free(task->restore_path);
     task->restore_path = NULL;

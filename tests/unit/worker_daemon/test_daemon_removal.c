@@ -178,7 +178,9 @@ static int set_up(void **state)
     test_path(tasks, folder, "tasks");
     stand = (struct daemon){.blob_dir = blobs, .task_dir = tasks};
     prepared = collected = emptied = 0;
-    slow_is_dirty = slow_is_emptied = in_vain = rename_is_slow = false;
+    slow_is_dirty = slow_is_emptied = false;
+    in_vain = false;
+    rename_is_slow = false;
     sem_init(&reached, 0, 0);
     sem_init(&let_go, 0, 0);
     assert_ok(folder_make(blobs, 0700, &error), &error);
