@@ -44,16 +44,37 @@ static char *path_of(const char *folder, const char *name)
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static size_t read_block(int fd, const struct checkpoint_block *block, char *into)
+/* A disk that cannot be read may work again. */
+static cadre_status unreadable(cadre_status status, struct cadre_error *error)
 {
-    size_t done = 0;
-    ssize_t got = 1;
-    while (done < block->bytes && got > 0) {
-        got = pread(fd, into + done, (size_t)block->bytes - done, (off_t)(block->offset + done));
-        got = got < 0 && errno == EINTR ? 1 : got;
-        done += got > 0 && done < block->bytes ? (size_t)got : 0;
+    if (status == CADRE_DATA_LOSS) {
+        error->code = CADRE_UNAVAILABLE;
+        return CADRE_UNAVAILABLE;
     }
-    return done;
+    return status;
+}
+
+/* Fewer bytes than the block has: the file ended. */
+static cadre_status read_block(int fd, const struct checkpoint_content *content,
+    const struct checkpoint_block *block, char *into, size_t *ret_got, struct cadre_error *error)
+{
+    *ret_got = 0;
+    while (*ret_got < block->bytes) {
+        ssize_t got = pread(fd, into + *ret_got, (size_t)block->bytes - *ret_got,
+            (off_t)(block->offset + *ret_got));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return unreadable(
+                cadre_error_errno(error, errno, "cannot read %s", content->file_name), error);
+        }
+        if (got == 0) {
+            break;
+        }
+        *ret_got += (size_t)got;
+    }
+    return CADRE_OK;
 }
 
 static cadre_status check_blocks(
@@ -66,7 +87,8 @@ static cadre_status check_blocks(
     for (size_t i = 0; i < content->block_count; i++) {
         const struct checkpoint_block *block = &content->blocks[i];
         struct sha256 made;
-        size_t got = read_block(fd, block, bytes);
+        size_t got = 0;
+        CADRE_TRY(read_block(fd, content, block, bytes, &got, error));
         CADRE_TRY(sha256_of(bytes, got, &made, error));
         if (memcmp(made.bytes, block->sha256, sizeof made.bytes) != 0) {
             return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -99,6 +121,26 @@ static cadre_status check_tensors(
     return check_blocks(fd, content, error);
 }
 
+/* DATA_LOSS: it is missing; *ret_text is the caller's to free. */
+static cadre_status read_manifest(
+    const char *path, char **ret_text, size_t *ret_size, struct cadre_error *error)
+{
+    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
+    if (status == CADRE_NOT_FOUND) {
+        return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", strrchr(path, '/') + 1);
+    }
+    return status == CADRE_OK ? CADRE_OK : unreadable(status, error);
+}
+
+static cadre_status parse_manifest(const char *path, const char *text, size_t size,
+    struct checkpoint_content *ret_content, struct cadre_error *error)
+{
+    cadre_status status = checkpoint_content_read(text, size, ret_content, error);
+    return status == CADRE_INVALID_ARGUMENT
+               ? cadre_error_wrap(error, CADRE_DATA_LOSS, "%s", strrchr(path, '/') + 1)
+               : status;
+}
+
 /* DATA_LOSS names the file and what is wrong with it. */
 static cadre_status check(
     const char *folder, uint64_t position, char **ret_path, struct cadre_error *error)
@@ -112,16 +154,8 @@ static cadre_status check(
     if (path == NULL) {
         return no_memory(error);
     }
-    cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, &text, &size, error);
-    if (status == CADRE_NOT_FOUND) {
-        return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", name);
-    }
-    CADRE_TRY(status);
-    status = checkpoint_content_read(text, size, &content, error);
-    if (status == CADRE_INVALID_ARGUMENT) {
-        return cadre_error_wrap(error, CADRE_DATA_LOSS, "%s", name);
-    }
-    CADRE_TRY(status);
+    CADRE_TRY(read_manifest(path, &text, &size, error));
+    CADRE_TRY(parse_manifest(path, text, size, &content, error));
     if (content.position != position) {
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "%s says that it is of step %" PRIu64, name, content.position);
@@ -130,6 +164,44 @@ static cadre_status check(
     *ret_path = path;
     path = NULL;
     return CADRE_OK;
+}
+
+/* Of a checkpoint whose manifest is missing. */
+static bool tensors_are_there(const char *path)
+{
+    static const char kind[] = ".json";
+    size_t length = strlen(path) - (sizeof kind - 1);
+    CADRE_FREE_AT_EXIT char *tensors = NULL;
+    bool named = strlen(path) > sizeof kind && strcmp(path + length, kind) == 0;
+    if (!named || asprintf(&tensors, "%.*s.safetensors", (int)length, path) < 0) {
+        tensors = NULL;
+        return false;
+    }
+    return access(tensors, F_OK) == 0;
+}
+
+cadre_status checkpoint_check(
+    const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    CADRE_CLEANUP(checkpoint_content_free) struct checkpoint_content content = {0};
+    struct sha256 made;
+    size_t size = 0;
+    const char *slash = strrchr(path, '/');
+    cadre_status status = read_manifest(path, &text, &size, error);
+    if (status == CADRE_DATA_LOSS && !tensors_are_there(path)) {
+        error->code = CADRE_NOT_FOUND;
+        return CADRE_NOT_FOUND;
+    }
+    CADRE_TRY(status);
+    CADRE_TRY(sha256_of(text, size, &made, error));
+    if (memcmp(made.bytes, manifest_sha256, sizeof made.bytes) != 0) { /* nothing of it is told */
+        return cadre_error_set(
+            error, CADRE_DATA_LOSS, "the manifest %s is not the one that was published", slash + 1);
+    }
+    CADRE_TRY(parse_manifest(path, text, size, &content, error));
+    CADRE_FREE_AT_EXIT char *folder = strndup(path, (size_t)(slash - path));
+    return folder != NULL ? check_tensors(folder, &content, error) : no_memory(error);
 }
 
 /* ---- those of a folder ---- */
@@ -212,7 +284,7 @@ static cadre_status choose(const char *folder, const struct found *found,
             choice->position = found->positions[i];
             return CADRE_OK;
         }
-        if (status != CADRE_DATA_LOSS) {
+        if (status != CADRE_DATA_LOSS && status != CADRE_UNAVAILABLE) {
             return cadre_error_wrap(error, status, "the checkpoint of step %" PRIu64 " in %s",
                 found->positions[i], folder);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest whole checkpoint of a folder: its manifest can be read, and every byte of its tensors
- * is what the manifest says. Everything is read, so one process of a job decides, once. */
+ * Whether the files of a checkpoint are whole, and the newest whole one of a folder: its manifest
+ * can be read, and every byte of its tensors is what the manifest says. Everything is read, so one
+ * process of a job decides, once. */
 #ifndef CADRE_CHECKPOINT_CHOOSE_H
 #define CADRE_CHECKPOINT_CHOOSE_H
 
@@ -27,6 +28,13 @@ bool checkpoint_is_folder(const char *path);
 cadre_status checkpoint_choose(
     const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
 void checkpoint_choice_free(struct checkpoint_choice *choice); /* accepts {0} */
+
+/* One that was published, by the path of its manifest and the hash of that: everything is read.
+ * DATA_LOSS: the manifest, the tensors or a byte of them is not what it was, or one of the two is
+ * missing. NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it cannot be read
+ * now. */
+cadre_status checkpoint_check(
+    const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct cadre_error *error);
 
 /* The checkpoint whose manifest is, or should be, at `path` was named and is not whole: adds to the
  * error which one beside it is, if there is one. Other errors than DATA_LOSS, NOT_FOUND and

@@ -56,6 +56,8 @@ struct agent_task_started {
 struct agent_task_gone {
     struct task_ref task;
     struct task_exit exit;
+    uint64_t damaged_step; /* the checkpoint that it was to go on from is damaged where it lies,
+                              which exit.text tells; 0: it was not looked at, or is whole */
 };
 
 /* Its whole log and outputs are at the coordinator and nothing of it is left on the host. */

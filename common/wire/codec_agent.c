@@ -113,6 +113,7 @@ static void fill_gone(
     storage->gone.task = &storage->task;
     fill_task_exit(packer, &storage->exit, &gone->exit);
     storage->gone.exit = &storage->exit;
+    storage->gone.damaged_step = gone->damaged_step;
     storage->up.gone = &storage->gone;
 }
 
@@ -266,6 +267,7 @@ static void take_gone(
         (struct agent_task_gone){.task = take_task_ref(taker, "AgentTaskGone.task", wire->task)};
     if (take_present(taker, "AgentTaskGone.exit", wire->exit)) {
         take_task_exit(taker, wire->exit, &ret_gone->exit);
+        ret_gone->damaged_step = wire->damaged_step;
     }
 }
 

@@ -182,6 +182,11 @@ static void note(const struct daemon *daemon, const struct agent_up *up)
         log_event(LOG_LEVEL_INFO, "agents", "task ended", LOG_U64("job", up->gone.task.job.n),
             LOG_U64("slot", up->gone.task.slot), LOG_I64("code", up->gone.exit.code),
             LOG_I64("signal", up->gone.exit.signal));
+        if (up->gone.damaged_step > 0) {
+            log_event(LOG_LEVEL_ERROR, "jobs", "a checkpoint is damaged: the one before it counts",
+                LOG_U64("job", up->gone.task.job.n), LOG_U64("step", up->gone.damaged_step),
+                LOG_STR("reason", up->gone.exit.text));
+        }
     } else if (up->type == AGENT_UP_TASK_COLLECTED && up->collected.code != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "agents", "not all that a task left was collected",
             LOG_U64("job", up->collected.task.job.n), LOG_U64("slot", up->collected.task.slot),

@@ -276,6 +276,11 @@ void engine_agent_up(
         show(engine, link, &up->said);
         return;
     }
+    if (up->type == AGENT_UP_TASK_GONE && up->gone.damaged_step > 0 &&
+        engine_task_on_link(engine, up->gone.task, link)) { /* so its end is no failure */
+        engine_checkpoint_damaged(
+            engine, now_us, up->gone.task.job, up->gone.damaged_step, up->gone.exit.text);
+    }
     size_t before = engine->turn.count;
     if (up->type == AGENT_UP_ARRIVED && engine->arrived_us == 0) {
         engine->arrived_us = now_us;

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ import grpc
 from checkpoints import EVERY, damage, kept_steps, published
 from client import FAILED, jobs_pb2
 from cluster import TRAINER, Cluster, clean_environment, program
-from learning import EPOCHS, FAST, FAST_WORKER, LEARNER, Learning
+from learning import EPOCHS, FAST, FAST_WORKER, LEARNER, Learning, pids_of
 from testing import HANG_S, check, check_equal, check_in, run
 
 WHY = "its content does not have its hash"
@@ -125,6 +126,15 @@ def manifest_of(cluster, outputs, step):
     return f"{cluster.coordinator.state}/blobs/{hashlib.sha256(content).hexdigest()}"
 
 
+def flip_file(path):
+    """The last byte, which is of a tensor."""
+    with open(path, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+
+
 class Folder:
     """Checkpoints of the steps 3, 6 and 9 of the trainer, each of a `cadre run` of two tasks."""
 
@@ -146,12 +156,7 @@ class Folder:
         return os.path.join(self.saved, f"checkpoint-{step}.{kind}")
 
     def flip(self, step):
-        """The last byte, which is of a tensor."""
-        with open(self.file(step), "r+b") as file:
-            file.seek(-1, os.SEEK_END)
-            last = file.read(1)
-            file.seek(-1, os.SEEK_END)
-            file.write(bytes([last[0] ^ 1]))
+        flip_file(self.file(step))
 
     def run(self, *argv, status=0, **environment):
         done = subprocess.run([program(argv[0]) if argv[0] == "cadre" else argv[0], *argv[1:]], cwd=self.path,
@@ -214,6 +219,97 @@ def test_a_file_that_was_named_is_not_replaced():
         os.unlink(folder.file(newest, "json"))
         for tasks in (0, 2):
             check_in(instead, folder.restore(tasks, folder.file(newest, "json"), status=1), "the error")
+
+
+def damage_folder(folder, steps):
+    """A byte, the end, and the manifest of the newest, the one before it, and so on."""
+    ways = [lambda path: flip_file(f"{path}.safetensors"), lambda path: os.truncate(f"{path}.safetensors", 20),
+            lambda path: os.unlink(f"{path}.json")]
+    for step, way in zip(reversed(steps), ways):
+        way(os.path.join(folder, f"checkpoint-{step}"))
+
+
+def steps_in(folder):
+    return sorted(int(re.search(r"-(\d+)\.json", name)[1]) for name in os.listdir(folder) if name.endswith(".json"))
+
+
+def test_a_shared_folder():
+    """Of its own after all its tasks were killed, and of another job: the newest that is whole counts."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        shared = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
+        os.chmod(shared, 0o777)
+        fields = {"workers": 2, "checkpoint_folder": shared}
+        learning = Learning(cluster, checkpoint_every=EVERY, checkpoints_kept=6, max_restarts=2, allowed=EVERY,
+                            **fields)
+        published(learning, 20)
+        info = learning.get()
+        steps = steps_in(shared)
+        damage_folder(shared, steps[-3:])
+        for pid in pids_of(info).values():
+            os.kill(pid, signal.SIGKILL)
+        told = learning.until(lambda now: f"again from the checkpoint of step {steps[-4]}" in now.message,
+                              "what it goes on from")
+        check_in(f"the checkpoint of step {steps[-3]} is damaged (checkpoint-{steps[-3]}.json is missing)",
+                 told.message, "what the job says")
+        learning.allow()
+        learning.end()
+        learning.check_learned()
+        steps = kept_steps(cluster, learning.job)
+        damage_folder(shared, steps[-2:])
+        again = Learning(cluster, restore_from=learning.job, **fields)
+        end = again.end()
+        check_equal(end.restarts, 0, "restarts that count")
+        check_equal(again.state()["count"], (EPOCHS,) * 192, "how often each sample was applied")
+        check_exact(cluster, cluster.client, again.job, steps[-3])
+        log = cluster.coordinator.log()
+        check_in(f"the one before it counts job={again.job} step={steps[-2]} "
+                 f"reason=\"checkpoint-{steps[-2]}.safetensors has 20 bytes", log, "the log")
+
+
+def test_a_folder_that_is_not_there_is_no_damage():
+    """Nothing of it is given up: the job fails, and the next one goes on when it is there again."""
+    with Cluster(workers=1, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        shared = tempfile.mkdtemp(prefix="shared-", dir=cluster.folder)
+        os.chmod(shared, 0o777)
+        fields = {"workers": 1, "checkpoint_folder": shared}
+        first = Learning(cluster, checkpoint_every=4, **fields)
+        first.end()
+        newest = steps_in(shared)[-1]
+        os.rename(shared, f"{shared}-away")
+        os.mkdir(shared)
+        os.chmod(shared, 0o777)
+        failed = cluster.client.wait(Learning(cluster, restore_from=first.job, **fields).job)
+        check_equal(failed.state, FAILED, str(failed))
+        os.rmdir(shared)
+        os.rename(f"{shared}-away", shared)
+        again = Learning(cluster, restore_from=first.job, **fields)
+        check_equal(again.end().position, newest, "where it stands")
+
+
+def test_a_run_that_begins_again():
+    """`cadre run` whose task was killed: of the checkpoints that it left the newest whole one."""
+    with Folder() as folder:
+        script = os.path.join(folder.path, "once")
+        own = os.path.join(folder.path, "own")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"""#!/bin/sh
+                if [ ! -e {folder.path}/was ]; then
+                    touch {folder.path}/was
+                    {LEARNER} log={folder.path} pace=10 &
+                    while [ ! -e {own}/checkpoint-12.json ]; do sleep 0.02; done
+                    kill -9 $!
+                    for file in {own}/*.safetensors; do
+                        [ $file = {own}/checkpoint-4.safetensors ] || truncate -s 20 $file
+                    done
+                    kill -9 $$
+                fi
+                exec {LEARNER} log={folder.path}
+                """)
+        os.chmod(script, 0o755)
+        said = folder.run("cadre", "run", "--max-restarts", "2", "--checkpoint-every", "4", "--keep-checkpoints", "20",
+                          "--checkpoint-folder", own, script)
+        check_in("the checkpoint of step 8 is damaged (checkpoint-8.safetensors has 20 bytes", said, "what is said")
+        check_in("again from the checkpoint of step 4", said, "what is said")
 
 
 def free_ports(count):

@@ -48,7 +48,7 @@ LAYERS = {
     "worker/agent/": WIRE + ["worker/core/agent_core.h", "worker/isolate/", "worker/keeper/packed_launch.h",
                              "worker/keeper/private_socket.h", "worker/keeper/start.h", "worker/keeper/strays.h",
                              "worker/keeper/words.h", "worker/agent/"],
-    "worker/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/content.h",
+    "worker/daemon/": WIRE + ["common/rpc/", "common/http/", "common/service/", "common/checkpoint/",
                               "worker/agent/agent.h", "worker/agent/executable.h", "worker/agent/listener.h",
                               "worker/agent/orphans.h", "worker/device/device_pci.h", "worker/probe/slot_gpus.h",
                               "worker/isolate/isolation.h", "worker/daemon/"],

@@ -32,6 +32,7 @@ struct task_files {
     struct fetch *fetch;         /* in hand */
     struct restore *restore;     /* the checkpoint to go on from is being fetched */
     char *restore_path;          /* its manifest, once it is known */
+    uint64_t damaged_step;       /* the checkpoint of this step was found damaged; 0: none was */
     bool placing;                /* a thread makes the folders; nothing may be freed */
     unsigned damages;            /* contents were found damaged, so often */
     struct placement *placement; /* the thread's, of place.c */

@@ -3,15 +3,18 @@
  * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is put
  * together in <task>/restore/. A content that was cut short by a broken link is fetched again from
  * its beginning. Of several tasks of a job that start here, one fetches and the others link to its
- * files. One in a shared folder stays where it is. */
+ * files. One in a shared folder stays where it is; the first task's daemon looks whether it is
+ * whole. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "common/checkpoint/choose.h"
 #include "worker/daemon/restore.h"
 
 void restore_free(struct restore *restore)
@@ -25,6 +28,7 @@ void restore_free(struct restore *restore)
     free(restore->chunk);
     free(restore->file);
     free(restore->other_folder);
+    free(restore->shared_path);
     free(restore->folder);
     free(restore);
 }
@@ -215,12 +219,60 @@ static cadre_status find_shared(struct task_files *task, struct cadre_error *err
     return CADRE_OK;
 }
 
-static void fetch_checkpoint(struct task_files *task)
+static void check_shared(void *user)
+{
+    struct restore *restore = user;
+    (void)checkpoint_check(restore->shared_path, restore->shared_sha256, &restore->error);
+}
+
+/* Anything but damage the task itself tells when it reads it. */
+static void after_check(void *user)
+{
+    struct restore *restore = user;
+    struct task_files *task = restore->task;
+    struct cadre_error error = restore->error;
+    if (task != NULL) {
+        task->restore = NULL;
+    }
+    restore_free(restore);
+    if (task != NULL && error.code == CADRE_DATA_LOSS) {
+        task->damaged_step = task->start->checkpoint.position;
+        tasks_fail(task, error.text);
+    } else if (task != NULL) {
+        place_start(task);
+    }
+}
+
+/* One in a shared folder is read by one task; whose daemon reads it before, so that what is damaged
+ * is found where it can be decided what is gone on from instead. */
+static bool wants_check(const struct task_files *task)
+{
+    return task->start->checkpoint.shared && task->ref.slot == 0;
+}
+
+static void begin(struct task_files *task)
+{
+    struct restore *restore = task->restore;
+    if (wants_check(task)) {
+        memcpy(restore->shared_sha256, restore_wanted(restore)->manifest_sha256,
+            sizeof restore->shared_sha256);
+        restore->shared_path = strdup(task->restore_path);
+        if (restore->shared_path == NULL) {
+            cadre_error_set(&restore->error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+            after_check(restore);
+            return;
+        }
+        file_work_start(&restore->work, task->daemon, check_shared, after_check, restore);
+    } else {
+        file_work_start(&restore->work, task->daemon, make_folder, after_folder, restore);
+    }
+}
+
+static void begin_restore(struct task_files *task)
 {
     struct cadre_error error = {0};
     if (open_restore(task, &error) == CADRE_OK) {
-        struct restore *restore = task->restore;
-        file_work_start(&restore->work, task->daemon, make_folder, after_folder, restore);
+        begin(task);
     } else if (task->restore != NULL) {
         restore_give_up(task->restore, &error);
     } else {
@@ -232,10 +284,10 @@ void restore_start(struct task_files *task)
 {
     const struct agent_start *start = task->start;
     struct cadre_error error = {0};
-    if (start->restores && !start->checkpoint.shared) {
-        fetch_checkpoint(task);
-    } else if (start->restores && find_shared(task, &error) != CADRE_OK) {
+    if (start->restores && start->checkpoint.shared && find_shared(task, &error) != CADRE_OK) {
         tasks_fail(task, error.text);
+    } else if (start->restores && (!start->checkpoint.shared || wants_check(task))) {
+        begin_restore(task);
     } else {
         place_start(task);
     }

@@ -17,6 +17,8 @@ struct restore {
     char *folder;
     char *other_folder; /* of a task that has it, to link to */
     bool linked;
+    char *shared_path; /* of one that lies in a shared folder, and is only looked at: */
+    uint8_t shared_sha256[LIMIT_SHA256_BYTES];
     struct isolation_user owner; /* who may read it */
     bool leads;                  /* it fetches; else it waits for one that does */
     struct checkpoint_content content;

@@ -272,6 +272,14 @@ static void front_send(void *user, const struct agent_up *up)
             LOG_U64("slot", up->gone.task.slot), LOG_I64("code", up->gone.exit.code),
             LOG_I64("signal", up->gone.exit.signal));
     }
+    const struct task_files *task =
+        up->type == AGENT_UP_TASK_GONE ? tasks_find(user, up->gone.task) : NULL;
+    struct agent_up gone;
+    if (task != NULL && task->damaged_step > 0) {
+        gone = *up;
+        gone.gone.damaged_step = task->damaged_step;
+        up = &gone;
+    }
     link_send(user, up);
 }
 

@@ -2,11 +2,13 @@
  * What the agent says: tasks work in the caller's folder, what they leave stays where it is. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/checkpoint/choose.h"
 #include "worker/agent/executable.h"
 #include "worker/agent/listener.h"
 #include "worker/local/local_state.h"
@@ -14,6 +16,13 @@
 static void front_send(void *user, const struct agent_up *up)
 {
     struct local *local = user;
+    struct agent_up gone;
+    if (up->type == AGENT_UP_TASK_GONE && local->damaged_step > 0 &&
+        task_ref_equal(up->gone.task, local->damaged_task)) {
+        gone = *up;
+        gone.gone.damaged_step = local->damaged_step;
+        up = &gone;
+    }
     engine_agent_up(local->engine, clock_monotonic_us(), LOCAL_LINK, up);
 }
 
@@ -35,6 +44,21 @@ static void socket_of(const struct local *local, struct task_ref task, char ret_
         task.incarnation);
 }
 
+/* One of this job, by the first task: it is known which is before it. Anything but damage the task
+ * itself tells when it reads it. */
+static cadre_status look_at(struct local *local, const struct agent_start *start, const char *path,
+    struct cadre_error *error)
+{
+    const uint8_t *sha256 = start->checkpoint.manifest_sha256;
+    if (start->task.slot != 0 || memcmp(sha256, local->named, sizeof local->named) == 0 ||
+        checkpoint_check(path, sha256, error) != CADRE_DATA_LOSS) {
+        return CADRE_OK;
+    }
+    local->damaged_task = start->task;
+    local->damaged_step = start->checkpoint.position;
+    return CADRE_DATA_LOSS;
+}
+
 static cadre_status prepare(
     struct local *local, const struct agent_start *start, struct cadre_error *error)
 {
@@ -51,6 +75,7 @@ static cadre_status prepare(
     }
     if (start->restores) {
         CADRE_TRY(local_checkpoints_find(&local->checkpoints, &start->checkpoint, &restore, error));
+        CADRE_TRY(look_at(local, start, restore, error));
     }
     CADRE_TRY(
         executable_check(local->folders.working, local->program, start->spec.program.name, error));

@@ -213,6 +213,7 @@ static cadre_status submit(struct local *local, struct cadre_error *error)
     struct core_checkpoint checkpoint;
     if (options->restore_path != NULL) {
         CADRE_TRY(find_checkpoint(local, &checkpoint, error));
+        memcpy(local->named, checkpoint.manifest_sha256, sizeof local->named);
     }
     agent_link_up(local->agent);
     if (options->restore_path != NULL) {

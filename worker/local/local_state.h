@@ -38,6 +38,10 @@ struct local {
     struct local_folders folders;
     int guard_fd; /* -1: none */
     struct local_checkpoints checkpoints;
+    uint8_t
+        named[LIMIT_SHA256_BYTES]; /* the manifest that the user named, which nothing replaces */
+    struct task_ref damaged_task;  /* was to go on from a checkpoint that is damaged, of: */
+    uint64_t damaged_step;
     struct slot_gpus *gpus;
     struct job_id job;
     unsigned interrupts;

@@ -264,6 +264,44 @@ static void another_one_is_named(void **state)
     assert_string_equal(error.text, "it is damaged");
 }
 
+static void assert_checked(const struct sha256 *hash, cadre_status status, const char *text)
+{
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error = {0};
+    test_path(path, folder, "checkpoint-100.json");
+    if (status == CADRE_OK) {
+        assert_ok(checkpoint_check(path, hash->bytes, &error), &error);
+    } else {
+        assert_error(checkpoint_check(path, hash->bytes, &error), status, &error, text);
+    }
+}
+
+/* What is missing altogether may be in a folder that is not mounted. */
+static void one_is_checked(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error = {0};
+    struct sha256 hash;
+    struct sha256 other = {{1}};
+    three();
+    CADRE_CLOSE_AT_EXIT int fd =
+        open(test_path(path, folder, "checkpoint-100.json"), O_RDONLY | O_CLOEXEC);
+    assert_ok(sha256_of_fd(fd, &hash, NULL, &error), &error);
+    assert_checked(&hash, CADRE_OK, "");
+    assert_checked(
+        &other, CADRE_DATA_LOSS, "the manifest checkpoint-100.json is not the one that was");
+    flip("checkpoint-100.safetensors", 0);
+    assert_checked(&hash, CADRE_DATA_LOSS, "block 1 of 2 of checkpoint-100.safetensors");
+    drop("checkpoint-100.safetensors");
+    assert_checked(&hash, CADRE_DATA_LOSS, "checkpoint-100.safetensors is missing");
+    drop("checkpoint-100.json");
+    assert_checked(&hash, CADRE_NOT_FOUND, "checkpoint-100.json is missing");
+    write_checkpoint_of(100, 100);
+    drop("checkpoint-100.json");
+    assert_checked(&hash, CADRE_DATA_LOSS, "checkpoint-100.json is missing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(the_newest_is_taken, make_folder),
@@ -276,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup(the_two_newest_are_damaged, make_folder),
         cmocka_unit_test_setup(none_is_whole, make_folder),
         cmocka_unit_test_setup(nothing_is_there, make_folder),
-        cmocka_unit_test_setup(another_one_is_named, make_folder)};
+        cmocka_unit_test_setup(another_one_is_named, make_folder),
+        cmocka_unit_test_setup(one_is_checked, make_folder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,6 +268,33 @@ static void who_has_its_state_is_not_disturbed(void **state)
     stage_close(stage);
 }
 
+/* Of one in a shared folder the worker says it, with the end of the task that it did not start; no
+ * other worker may. */
+static void a_worker_says_that_it_is_damaged(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_trained();
+    restore(stage, 2, 0);
+    struct agent_up up = {.type = AGENT_UP_TASK_GONE,
+        .gone = {.task = {.job = {2}, .slot = 0, .incarnation = 1},
+            .exit = {.code = 126, .text = WHY},
+            .damaged_step = 3}};
+    stage_skip(stage);
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
+    flush(stage);
+    says(stage, "");
+    engine_agent_up(stage->engine, stage->now_us, (struct link_id){2}, &up);
+    collected(stage, 2, 2, 0);
+    flush(stage);
+    says(stage, "commit!: origin 2, task exit 2, task 2\n"
+                "link 2: stop job 2, one task\n"
+                "link 2: stop job 2, one task\n"
+                "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
+                "bytes, 02)\n"
+                "changed 2: starting\n");
+    stage_close(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(of_a_job_that_ended),
@@ -277,6 +304,7 @@ int main(void)
         cmocka_unit_test(a_start_of_the_coordinator_goes_on_from_the_older_one),
         cmocka_unit_test(a_step_that_was_named_is_not_replaced),
         cmocka_unit_test(when_none_is_whole_it_fails),
-        cmocka_unit_test(who_has_its_state_is_not_disturbed)};
+        cmocka_unit_test(who_has_its_state_is_not_disturbed),
+        cmocka_unit_test(a_worker_says_that_it_is_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,7 +348,9 @@ static const struct agent_up started = {
     .type = AGENT_UP_TASK_STARTED, .started = {.task = TASK, .pid = INT32_MAX}};
 static const struct agent_up gone = {
     .type = AGENT_UP_TASK_GONE,
-    .gone = {.task = TASK, .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"}},
+    .gone = {.task = TASK,
+        .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"},
+        .damaged_step = 40},
 };
 static const struct agent_up gone_well = {.type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
 static const struct agent_up collected = {
