@@ -130,6 +130,9 @@ static void take(struct crew_daemon *daemon, uint32_t slot, const struct task_up
         seat->lives++;
         snprintf(seat->address, sizeof seat->address, "%s", up->hello.mesh_address);
         tell_members(daemon);
+        if (daemon->over) {
+            tell_bye(daemon); /* it comes late, perhaps when all others are gone */
+        }
     }
 }
 

@@ -178,6 +178,28 @@ static void a_crew_of_processes_trains(void **state)
     crew_daemon_close(daemon);
 }
 
+/* One worker does all the work, and the other comes when the chief is done. */
+static void who_comes_when_all_is_over_goes(void **state)
+{
+    (void)state;
+    struct program programs[6];
+    char folder[TEST_PATH_BYTES];
+    snprintf(folder, sizeof folder, "%s", test_temp_dir());
+    struct crew_daemon *daemon = crew_daemon_open(&crew, folder);
+    static const uint32_t slots[] = {3, 4, 0, 2, 5};
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        start(daemon, folder, slots[i], "task", &programs[slots[i]]);
+    }
+    check_end(&programs[0], 0, "trained to 180 and 180");
+    check_end(&programs[2], 2, "type 2 index 1");
+    check_end(&programs[5], 5, "type 4 index 0");
+    start(daemon, folder, 1, "task", &programs[1]);
+    check_end(&programs[1], 1, "type 2 index 0");
+    check_end(&programs[3], 3, "type 3 index 0");
+    check_end(&programs[4], 4, "type 3 index 1");
+    crew_daemon_close(daemon);
+}
+
 static void what_a_task_is_not_for_is_refused(void **state)
 {
     (void)state;
@@ -287,6 +309,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crew_of_processes_trains),
+        cmocka_unit_test(who_comes_when_all_is_over_goes),
         cmocka_unit_test(a_crew_is_started_by_hand_on_addresses),
         cmocka_unit_test(what_a_task_is_not_for_is_refused),
         cmocka_unit_test(a_failure_is_told),
