@@ -17,19 +17,13 @@ static void tell_new_term(struct daemon *daemon, struct link_id but)
     }
 }
 
-static cadre_status supersede(struct daemon *daemon, struct link_id link,
-    const struct agent_hello *hello, struct cadre_error *error)
+static void supersede(struct daemon *daemon, struct link_id link, const struct agent_hello *hello)
 {
-    cadre_status status = engine_supersede(daemon->engine, hello->seen.start, error);
-    if (status != CADRE_OK) {
-        daemon_fail(daemon, error);
-        return status;
-    }
+    engine_supersede(daemon->engine, hello->seen.start);
     log_event(LOG_LEVEL_WARNING, "agents", "this coordinator supersedes the one that a worker knew",
         LOG_STR("worker", hello->name), LOG_U64("known_start", hello->seen.start),
         LOG_U64("start", engine_term(daemon->engine).start));
     tell_new_term(daemon, link);
-    return CADRE_OK;
 }
 
 static cadre_status refuse(
@@ -81,6 +75,9 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
     case TERM_TWIN:
         break;
     }
-    return daemon->options.supersede ? supersede(daemon, link, hello, error)
-                                     : refuse(hello, &own, verdict == TERM_TWIN, error);
+    if (!daemon->options.supersede) {
+        return refuse(hello, &own, verdict == TERM_TWIN, error);
+    }
+    supersede(daemon, link, hello);
+    return CADRE_OK;
 }

@@ -107,20 +107,19 @@ static void restore_drain(void *user, const struct core_drained *drained)
             .type = CORE_EVENT_RESTORE_DRAIN, .now_us = engine->now_us, .restore_drain = *drained});
 }
 
-/* Without room on the disk the turn is held, and its commit begins the term before it speaks. */
-static cadre_status begin_term(struct engine *engine, uint64_t above, struct cadre_error *error)
+/* The next turn stores it before it speaks. */
+static void begin_term(struct engine *engine, uint64_t above)
 {
-    cadre_status status =
-        engine->store->ops->begin_term(engine->store, above, &engine->term, error);
-    engine->term_unstored = status != CADRE_OK && engine_hold(engine, error);
-    return engine->term_unstored ? CADRE_OK : status;
+    engine->term.start = (above > engine->term.start ? above : engine->term.start) + 1;
+    engine->term_unstored = true;
 }
 
 static cadre_status restore(struct engine *engine, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
-    CADRE_TRY(begin_term(engine, 0, error));
+    engine->term = engine->store->ops->term(engine->store);
+    begin_term(engine, 0);
     engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
                             .now_us = engine->now_us,
                             .restore_done.job_max = engine->store->ops->job_id_max(engine->store)});
@@ -168,13 +167,9 @@ struct term engine_term(const struct engine *engine)
     return engine->term;
 }
 
-cadre_status engine_supersede(struct engine *engine, uint64_t start, struct cadre_error *error)
+void engine_supersede(struct engine *engine, uint64_t start)
 {
-    cadre_status status = begin_term(engine, start, error);
-    if (status != CADRE_OK) {
-        engine_break(engine, error);
-    }
-    return status;
+    begin_term(engine, start);
 }
 
 bool engine_job_is_damaged(const struct engine *engine, struct job_id job)

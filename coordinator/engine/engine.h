@@ -54,11 +54,10 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     struct cadre_error *error);
 void engine_close(struct engine *engine); /* accepts NULL */
 
-/* This start of the coordinator, as every welcome tells it. */
+/* This start of the coordinator, as every welcome tells it: once it is on the disk. */
 struct term engine_term(const struct engine *engine);
-/* Gives this start a number above `start`, on the disk when it returns. Who was welcomed before
- * knows the older number. On an error the engine must be closed. */
-cadre_status engine_supersede(struct engine *engine, uint64_t start, struct cadre_error *error);
+/* Gives this start a number above `start`. Who was welcomed before knows the older number. */
+void engine_supersede(struct engine *engine, uint64_t start);
 
 /* ---- events ---- */
 

@@ -87,7 +87,7 @@ struct engine {
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
     struct term term;
-    bool term_unstored; /* the disk is full: it is begun when the turn that is held is stored */
+    bool term_unstored; /* the next turn is to store it */
     struct hold hold;
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;

@@ -170,8 +170,7 @@ static cadre_status commit(struct engine *engine, struct cadre_error *error)
 static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
 {
     if (engine->term_unstored) {
-        uint64_t above = engine->term.start - 1;
-        CADRE_TRY(engine->store->ops->begin_term(engine->store, above, &engine->term, error));
+        CADRE_TRY(engine->store->ops->begin_term(engine->store, engine->term.start, error));
         engine->term_unstored = false;
     }
     return commit(engine, error);
@@ -280,7 +279,8 @@ static bool is_idle(const struct engine *engine)
 {
     bool surplus = engine->surplus && engine->surplus_us <= engine->now_us;
     return engine->turn.count == 0 && engine->changed_count == 0 && !surplus &&
-           !engine->hold.held && engine_sync_due_us(engine) > engine->now_us;
+           !engine->term_unstored && !engine->hold.held &&
+           engine_sync_due_us(engine) > engine->now_us;
 }
 
 /* Everything of the turn that is no record. */

@@ -9,6 +9,7 @@
 #include <openssl/rand.h>
 
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 #include "coordinator/store/memory_job.h"
 #include "coordinator/store/restore.h"
 
@@ -430,13 +431,18 @@ static void memory_secret(const struct store *store, uint8_t ret_secret[STORE_SE
     memcpy(ret_secret, memory_of(store)->secret, STORE_SECRET_BYTES);
 }
 
-static cadre_status memory_begin_term(
-    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+static struct term memory_term(const struct store *store)
 {
-    (void)error;
+    return memory_of(store)->term;
+}
+
+static cadre_status memory_begin_term(
+    struct store *store, uint64_t start, struct cadre_error *error)
+{
     struct term *term = &memory_of(store)->term;
-    term->start = (above > term->start ? above : term->start) + 1;
-    *ret_term = *term;
+    (void)error;
+    CADRE_ASSERT(start > term->start);
+    term->start = start;
     return CADRE_OK;
 }
 
@@ -471,6 +477,7 @@ static const struct store_ops memory_ops = {.name = "memory",
     .forget = memory_forget,
     .drains = memory_drains,
     .secret = memory_secret,
+    .term = memory_term,
     .begin_term = memory_begin_term,
     .job_id_max = memory_job_id_max,
     .close = memory_close};

@@ -13,6 +13,7 @@
 #include <openssl/rand.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 
 struct sqlite_store {
     struct store base;
@@ -75,16 +76,21 @@ static cadre_status sqlite_commit(struct store *store, const struct store_record
     return CADRE_OK;
 }
 
+static struct term sqlite_term(const struct store *store)
+{
+    const struct sqlite_store *sqlite = sqlite_of(store);
+    return (struct term){
+        .cluster = sqlite->facts.cluster, .start = sqlite->facts.starts, .nonce = sqlite->nonce};
+}
+
 static cadre_status sqlite_begin_term(
-    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+    struct store *store, uint64_t start, struct cadre_error *error)
 {
     struct sqlite_store *sqlite = sqlite_of(store);
-    struct ledger_facts *facts = &sqlite->facts;
-    uint64_t next = (above > facts->starts ? above : facts->starts) + 1;
-    *ret_term = (struct term){.cluster = facts->cluster, .start = next, .nonce = sqlite->nonce};
+    CADRE_ASSERT(start > sqlite->facts.starts);
     CADRE_TRY(set_sync(sqlite, true, error));
     CADRE_TRY(statements_run(&sqlite->statements, STATEMENT_BEGIN, error));
-    bind_u64(sqlite->statements.prepared[STATEMENT_STARTS], 1, next);
+    bind_u64(sqlite->statements.prepared[STATEMENT_STARTS], 1, start);
     cadre_status status = statements_update_meta(&sqlite->statements, STATEMENT_STARTS, error);
     if (status == CADRE_OK) {
         status = statements_run(&sqlite->statements, STATEMENT_COMMIT, error);
@@ -93,7 +99,7 @@ static cadre_status sqlite_begin_term(
         (void)statements_run(&sqlite->statements, STATEMENT_ROLLBACK, NULL);
         return status;
     }
-    facts->starts = next;
+    sqlite->facts.starts = start;
     return CADRE_OK;
 }
 
@@ -183,6 +189,7 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .forget = sqlite_forget,
     .drains = sqlite_drains,
     .secret = sqlite_secret,
+    .term = sqlite_term,
     .begin_term = sqlite_begin_term,
     .job_id_max = sqlite_job_id_max,
     .close = sqlite_close};

@@ -138,12 +138,11 @@ struct store_ops {
         struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
-    /* A start of the coordinator, or (`above` beyond its number) the same one with a number above
-     * that: durable when it returns. The nonce is that of this store's opening. RESOURCE_EXHAUSTED,
-     * the disk is full: *ret_term is what it would be, and what another call with `above` one less
-     * than its number makes durable. */
-    cadre_status (*begin_term)(
-        struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error);
+    /* The newest start of the coordinator that began, 0: none, with the nonce of this store's
+     * opening. */
+    struct term (*term)(const struct store *store);
+    /* A start of a higher number began: durable when it returns. */
+    cadre_status (*begin_term)(struct store *store, uint64_t start, struct cadre_error *error);
     /* The highest job id ever given out. */
     uint64_t (*job_id_max)(const struct store *store);
     void (*close)(struct store *store); /* accepts NULL */

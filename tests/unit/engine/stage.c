@@ -152,19 +152,20 @@ static void watched_secret(const struct store *store, uint8_t ret_secret[STORE_S
     memcpy(ret_secret, watched(store)->secret, STORE_SECRET_BYTES);
 }
 
-/* Which number it will be is known also when it cannot be stored. */
+static struct term watched_term(const struct store *store)
+{
+    const struct store *inner = watched(store)->inner;
+    return inner->ops->term(inner);
+}
+
 static cadre_status watched_begin_term(
-    struct store *store, uint64_t above, struct term *ret_term, struct cadre_error *error)
+    struct store *store, uint64_t start, struct cadre_error *error)
 {
     struct watched_store *self = watched(store);
     if (self->full) {
-        *ret_term = self->term;
-        ret_term->start = (above > self->term.start ? above : self->term.start) + 1;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full");
     }
-    cadre_status status = self->inner->ops->begin_term(self->inner, above, ret_term, error);
-    self->term = *ret_term;
-    return status;
+    return self->inner->ops->begin_term(self->inner, start, error);
 }
 
 static uint64_t watched_job_id_max(const struct store *store)
@@ -188,6 +189,7 @@ static const struct store_ops watched_ops = {.name = "watched",
     .forget = watched_forget,
     .drains = watched_drains,
     .secret = watched_secret,
+    .term = watched_term,
     .begin_term = watched_begin_term,
     .job_id_max = watched_job_id_max,
     .close = watched_close};

@@ -16,11 +16,10 @@ struct watched_store {
     struct stage *stage;
     unsigned commits;
     unsigned failing_commit; /* which one of them fails, from 1; 0: none */
-    bool full;              /* every commit of records fails for want of room */
-    cadre_status commit_is; /* every commit fails so; CADRE_OK: not */
+    bool full;               /* every commit of records fails for want of room */
+    cadre_status commit_is;  /* every commit fails so; CADRE_OK: not */
     bool forget_fails;
     bool forget_full; /* nothing can be dropped, for want of room */
-    struct term term; /* of the last start */
     uint8_t secret[STORE_SECRET_BYTES];
 };
 
