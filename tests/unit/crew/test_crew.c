@@ -227,15 +227,22 @@ static void what_a_task_is_not_for_is_refused(void **state)
 
 /* --- without daemons --- */
 
-static unsigned free_port(void)
+/* Different ones: none is free for another before all are found. */
+static void find_ports(unsigned ret_ports[6])
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t bytes = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
-    close(fd);
-    return ntohs(address.sin_port);
+    int fds[6];
+    for (int i = 0; i < 6; i++) {
+        struct sockaddr_in address = {
+            .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t bytes = sizeof address;
+        fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_int_equal(bind(fds[i], (struct sockaddr *)&address, sizeof address), 0);
+        assert_int_equal(getsockname(fds[i], (struct sockaddr *)&address, &bytes), 0);
+        ret_ports[i] = ntohs(address.sin_port);
+    }
+    for (int i = 0; i < 6; i++) {
+        close(fds[i]);
+    }
 }
 
 static void start_in_cluster(const char *cluster, const char *folder, uint32_t slot,
@@ -258,13 +265,15 @@ static void a_crew_is_started_by_hand_on_addresses(void **state)
     static const char *const parts[] = {"trained to 180 and 180", "type 2 index 0",
         "type 2 index 1", "type 3 index 0", "type 3 index 1", "step 3"};
     char cluster[512];
+    unsigned ports[6];
     struct program programs[6];
     const char *folder = test_temp_dir();
+    find_ports(ports);
     snprintf(cluster, sizeof cluster,
         "\"cluster\": {\"chief\": [\"127.0.0.1:%u\"], \"worker\": [\"127.0.0.1:%u\", "
         "\"127.0.0.1:%u\"], \"ps\": [\"127.0.0.1:%u\", \"127.0.0.1:%u\"], "
         "\"evaluator\": [\"127.0.0.1:%u\"]}",
-        free_port(), free_port(), free_port(), free_port(), free_port(), free_port());
+        ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]);
     for (uint32_t i = 0; i < 6; i++) {
         start_in_cluster(cluster, folder, (i + 2) % 6, "task", &programs[(i + 2) % 6]);
     }
