@@ -74,10 +74,8 @@ static int run_verb(const struct cli *cli, const struct option_table *table, voi
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, table, values, argc, argv, &code)) {
         if (invocation_words(&invocation) == 0) {
-            char sentence[256];
-            snprintf(sentence, sizeof sentence,
-                "which worker? `%s NAME`; `cadre workers` lists them", table->program);
-            code = invocation_usage(&invocation, sentence);
+            code = invocation_usage(
+                &invocation, "which worker? `%s NAME`; `cadre workers` lists them", table->program);
         } else if (invocation_connect(&invocation, NULL, &client, &code)) {
             code = invocation_end(&invocation, act(&invocation, client));
         }
