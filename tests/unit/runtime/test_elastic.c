@@ -10,7 +10,7 @@
 #include "elastic_program.h"
 #include "tests/lib/test.h"
 
-#define GROWS_AT_MOST 16384 /* bytes, over some 150 generations */
+#define GROWS_AT_MOST 8192 /* bytes, over some 80 generations: the least of an epoch */
 
 /* Runs a job that dies once the checkpoint of this position is published, after the step that
  * follows; `path` gets its manifest's. */
