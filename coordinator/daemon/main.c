@@ -410,7 +410,9 @@ static int run(void *user)
     if (daemon->options.check) {
         cadre_status status = check_ledger(daemon, &error);
         if (status != CADRE_OK) {
-            log_event(LOG_LEVEL_ERROR, "ledger", "the ledger is not whole",
+            log_event(LOG_LEVEL_ERROR, "ledger",
+                status == CADRE_DATA_LOSS ? "the ledger is not whole"
+                                          : "the ledger cannot be checked",
                 LOG_STR("reason", error.text));
         }
         close_daemon(daemon);

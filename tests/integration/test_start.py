@@ -147,11 +147,12 @@ def test_state_directories_that_cannot_be():
         whole = call("cadre-coordinator", "--check", "--state-dir", f"{place}/old")
         check_equal(whole.returncode, 0, f"status of --check: {whole.stderr}")
         check_in("every record is whole", whole.stderr, "what --check says")
-        check_refused(FAILED, ["there is no ledger"], "cadre-coordinator", "--check", "--state-dir", f"{place}/none")
+        check_refused(FAILED, ["the ledger cannot be checked", "there is no ledger"], "cadre-coordinator", "--check",
+                      "--state-dir", f"{place}/none")
         with contextlib.closing(sqlite3.connect(ledger)) as store, store:
             store.execute("UPDATE meta SET job_id_max = 7")
-        check_refused(FAILED, ["ledger.db", "is damaged"], "cadre-coordinator", "--check", "--state-dir",
-                      f"{place}/old")
+        check_refused(FAILED, ["the ledger is not whole", "ledger.db", "is damaged"], "cadre-coordinator", "--check",
+                      "--state-dir", f"{place}/old")
         check_refused(FAILED, ["ledger.db", "is damaged"], "cadre-coordinator", "--listen", listen,
                       "--state-dir", f"{place}/old")
         with contextlib.closing(sqlite3.connect(ledger)) as store, store:
