@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "worker/daemon/content.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/file_work.h"
 
 #define PIECE_BYTES  (UINT64_C(16) * 1024 * 1024)
 #define PAUSE_PER_US 3
@@ -18,7 +19,7 @@
 struct cache_check {
     struct daemon *daemon;
     uv_timer_t timer;
-    uv_work_t work;
+    struct file_work work;
     struct task_ref *tasks; /* each is asked for its files when its turn comes */
     size_t task_count;
     size_t next_task;
@@ -105,9 +106,9 @@ static void end_round(struct cache_check *check)
     again_in_us(check, check->daemon->options.cache_check_us);
 }
 
-static void in_thread(uv_work_t *work)
+static void in_thread(void *user)
 {
-    struct cache_check *check = work->data;
+    struct cache_check *check = user;
     uint64_t begin_us = clock_monotonic_us();
     check->more = content_check_piece(check->content, PIECE_BYTES, &check->state);
     check->took_us = clock_monotonic_us() - begin_us;
@@ -127,11 +128,9 @@ static struct task_files *find_taker(struct cache_check *check, const struct job
     return NULL;
 }
 
-static void after_thread(uv_work_t *work, int status)
+static void after_thread(void *user)
 {
-    (void)status;
-    struct cache_check *check = work->data;
-    check->daemon->works--;
+    struct cache_check *check = user;
     if (!check->more) {
         const struct job_file *file = NULL;
         struct task_files *taker = find_taker(check, &file);
@@ -169,9 +168,7 @@ static void look(struct cache_check *check)
         end_round(check);
         return;
     }
-    check->daemon->works++;
-    check->work.data = check;
-    uv_queue_work(rpc_loop_uv(check->daemon->loop), &check->work, in_thread, after_thread);
+    file_work_start(&check->work, check->daemon, in_thread, after_thread, check);
 }
 
 cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error)

@@ -87,17 +87,15 @@ void publish_end(struct publish *publish, cadre_status status, const char *text)
 
 /* ---- reading the manifest ---- */
 
-static void load_in_thread(uv_work_t *work)
+static void load_in_thread(void *user)
 {
-    struct publish *publish = work->data;
+    struct publish *publish = user;
     (void)publish_load(&publish->source, &publish->error);
 }
 
-static void after_load(uv_work_t *work, int status)
+static void after_load(void *user)
 {
-    (void)status;
-    struct publish *publish = work->data;
-    publish->daemon->works--;
+    struct publish *publish = user;
     if (!publish_hand_free(publish)) {
         return;
     }
@@ -118,9 +116,7 @@ static void after_load(uv_work_t *work, int status)
 static void load(struct publish *publish)
 {
     publish->hands++;
-    publish->work.data = publish;
-    publish->daemon->works++;
-    uv_queue_work(rpc_loop_uv(publish->daemon->loop), &publish->work, load_in_thread, after_load);
+    file_work_start(&publish->work, publish->daemon, load_in_thread, after_load, publish);
 }
 
 /* ---- calls ---- */

@@ -9,6 +9,7 @@
 #include "common/base/error.h"
 #include "common/checkpoint/content.h"
 #include "worker/daemon/daemon.h"
+#include "worker/daemon/file_work.h"
 #include "worker/daemon/published.h"
 
 /* Contents on their way at once: while one is read here, another travels, and others are brought to
@@ -65,7 +66,7 @@ struct publish {
     uint64_t sent_bytes; /* of all contents, for the log */
     struct cadre_error error;
     struct rpc_call *call; /* the question in hand */
-    uv_work_t work;
+    struct file_work work;
 };
 
 /* publish_load.c: reads and checks the manifest and opens its file; in a thread of the pool. */
