@@ -39,13 +39,9 @@ struct verb {
     int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
-/* In the order of the overview; ended by a NULL name. */
-extern const struct verb verbs[];
-
 /* exits.c: the last lines of every --help. */
 void exits_print(enum cli_exits exits, FILE *out);
 
-int verb_run(const struct cli *cli, int argc, char **argv);
 int verb_submit(const struct cli *cli, int argc, char **argv);
 int verb_jobs(const struct cli *cli, int argc, char **argv);
 int verb_job(const struct cli *cli, int argc, char **argv);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/input/saved.h"
+#include "worker/library/input/saved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/cluster/slurm.h"
+#include "worker/library/cluster/slurm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

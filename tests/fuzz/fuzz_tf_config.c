@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
-#include "worker/cluster/resolver.h"
-#include "worker/cluster/tf_config.h"
+#include "worker/library/cluster/resolver.h"
+#include "worker/library/cluster/tf_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -60,17 +60,17 @@ class Rules(unittest.TestCase):
         self.fires("licence", {**source("common/base/b.c", ""), "common/base/b.c": "int a;\n"})
         self.fires("licence", {"tests/x": "#!/bin/sh\ntrue\n"})
         self.fires("comment", source("common/base/b.c", "int a; // no\n"))
-        self.fires("comment", source("worker/cuda/b.cu", "int a; // no\n"))
+        self.fires("comment", source("worker/library/cuda/b.cu", "int a; // no\n"))
 
     def test_layers(self):
         for path, include in [
                 ("common/pure/b.c", "<stdio.h>"), ("common/base/b.c", '"common/wire/w.h"'),
                 ("coordinator/core/b.c", '"worker/core/w.h"'), ("coordinator/core/b.c", "<time.h>"),
                 ("worker/core/b.c", '"common/base/clock.h"'), ("worker/core/b.c", '"coordinator/core/c.h"'),
-                ("worker/runtime/b.c", "<grpc/grpc.h>"), ("coordinator/engine/b.c", "<uv.h>"),
+                ("worker/library/runtime/b.c", "<grpc/grpc.h>"), ("coordinator/engine/b.c", "<uv.h>"),
                 ("common/rpc/b.c", "<sqlite3.h>"), ("common/rpc/b.c", '"cadre/v1/jobs.pb-c.h"'),
                 ("deploy/examples/x/b.c", '"common/base/error.h"'), ("common/base/b.c", '"error.h"'),
-                ("worker/mesh/b.c", '"worker/input/i.h"'), ("elsewhere/b.c", '"x/y.h"')]:
+                ("worker/library/mesh/b.c", '"worker/library/input/i.h"'), ("elsewhere/b.c", '"x/y.h"')]:
             with self.subTest(path=path, include=include):
                 files = source(path, f"#include {include}\n")
                 if path.startswith("common/pure/"):
@@ -78,7 +78,7 @@ class Rules(unittest.TestCase):
                 self.fires("layer", files)
         for path, include in [
                 ("common/rpc/b.c", "<grpc/grpc.h>"), ("common/wire/b.c", '"cadre/v1/jobs.pb-c.h"'),
-                ("worker/agent/b.c", "<uv.h>"), ("deploy/examples/x/b.c", '"net.h"'),
+                ("worker/host/agent/b.c", "<uv.h>"), ("deploy/examples/x/b.c", '"net.h"'),
                 ("deploy/examples/x/b.c", '"cadre/cadre.h"'), ("coordinator/store/b.c", "<sqlite3.h>")]:
             with self.subTest(path=path, include=include):
                 self.quiet(source(path, f"#include {include}\n"))
@@ -86,11 +86,11 @@ class Rules(unittest.TestCase):
     def test_calls(self):
         for name, _ in rules.ANYWHERE + rules.IN_LIBRARIES:
             with self.subTest(call=name):
-                self.fires(name, source("worker/mesh/b.c", f"int a = {name}(1);\n"))
-        self.fires("stderr", source("worker/mesh/b.c", "FILE *a = stderr;\n"))
-        self.fires("printf", source("worker/cuda/b.cu", "void f(void)\n{\n    a(); printf(1);\n}\n"))
-        self.quiet(source("worker/mesh/b.c", "int a = my_exit(1) + b.exit(2) + snprintf(c); /* exit(1) */\n"))
-        self.quiet(source("worker/daemon/b.c", "int a = printf(1);\n"))
+                self.fires(name, source("worker/library/mesh/b.c", f"int a = {name}(1);\n"))
+        self.fires("stderr", source("worker/library/mesh/b.c", "FILE *a = stderr;\n"))
+        self.fires("printf", source("worker/library/cuda/b.cu", "void f(void)\n{\n    a(); printf(1);\n}\n"))
+        self.quiet(source("worker/library/mesh/b.c", "int a = my_exit(1) + b.exit(2) + snprintf(c); /* exit(1) */\n"))
+        self.quiet(source("worker/host/daemon/b.c", "int a = printf(1);\n"))
 
     def test_lengths(self):
         body = "    a();\n"
@@ -101,7 +101,7 @@ class Rules(unittest.TestCase):
     def test_built_and_described(self):
         self.fires("unbuilt", {**source("common/base/b.c", ""), "common/base/CMakeLists.txt": "xb.c\n"})
         self.quiet({**source("common/base/b.c", ""), "common/base/CMakeLists.txt": "foreach(n b)\n ${n}.c\n"})
-        self.fires("unbuilt", {**source("worker/cuda/b.cu", ""), "worker/cuda/CMakeLists.txt": "b.c\n"})
+        self.fires("unbuilt", {**source("worker/library/cuda/b.cu", ""), "worker/library/cuda/CMakeLists.txt": "b.c\n"})
         self.fires("unbuilt", {**source("common/base/a_b.c", ""), "common/base/CMakeLists.txt": "(n c) a_${n}.c\n"})
         self.quiet({**source("common/base/a_b.c", ""), "common/base/CMakeLists.txt": "(n b) a_${n}.c\n"})
         self.fires("readme", {**source("common/base/b.c", ""), "common/base/README.md": None})

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The worker daemon's brain: which tasks run here, their lives from start to collected, the relay
  * between them and the coordinator, and the folding of their arrivals into one. It decides nothing
- * about jobs. Pure: one event in, a bounded list of actions out; the shell (worker/agent) owns
+ * about jobs. Pure: one event in, a bounded list of actions out; the shell (worker/host/agent) owns
  * processes, sockets, files and clocks. */
 #ifndef CADRE_WORKER_AGENT_CORE_H
 #define CADRE_WORKER_AGENT_CORE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task's side of the protocol (section 3, "Task"): JOIN -> SYNC -> RUN -> (FROZEN -> SYNC ...) ->
- * EXIT. Pure: one event in, a bounded list of actions out. The runtime (worker/runtime) is its
- * shell. */
+ * EXIT. Pure: one event in, a bounded list of actions out. The runtime (worker/library/runtime) is
+ * its shell. */
 #ifndef CADRE_WORKER_TASK_CORE_H
 #define CADRE_WORKER_TASK_CORE_H
 

@@ -13,8 +13,8 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "harness.h"
-#include "worker/arena/arena.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/arena/arena.h"
+#include "worker/library/mesh/mesh.h"
 
 #define RANKS_MAX 16
 #define FORM_US   (20 * CADRE_US_PER_S)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define ELEMENTS 85002 /* of float: 340 KB */
 #define BYTES    ((size_t)ELEMENTS * sizeof(float))

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define TASKS       8
 #define GENERATIONS 100

@@ -18,8 +18,8 @@
 
 #include "cadre/sources.h"
 #include "cadre/transformations.h"
-#include "worker/input/distribute.h"
-#include "worker/input/record_reader.h"
+#include "worker/library/input/distribute.h"
+#include "worker/library/input/record_reader.h"
 
 #define PASSES     7
 #define BATCH      64
@@ -217,9 +217,9 @@ static void measure(read_fn *read, char **paths, int path_count)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(
-            stderr, "usage: input_read "
-                    "reader|batch|shuffle|random|threads|unchecked|restart|worker W FILES...\n");
+        fprintf(stderr,
+            "usage: input_read "
+            "reader|batch|shuffle|random|threads|unchecked|restart|worker W FILES...\n");
         return 2;
     }
     const char *mode = argv[1];

@@ -13,8 +13,8 @@
 
 #include "common/base/clock.h"
 #include "tests/bench/servers/rounds_servers.h"
-#include "worker/ps/client.h"
-#include "worker/ps/server.h"
+#include "worker/library/ps/client.h"
+#include "worker/library/ps/server.h"
 
 enum { ASSIGN, ADD, SGD, PULL, GATHER };
 static const char *const names[] = {"assign", "add", "sgd", "pull", "gather", NULL};

@@ -6,7 +6,7 @@
 #include "areas.h"
 #include "cadre/cluster_resolver.h"
 #include "replicas.h"
-#include "worker/cluster/slurm.h"
+#include "worker/library/cluster/slurm.h"
 
 static void release_spec(void *spec)
 {

@@ -10,7 +10,7 @@
 #include "cadre/cluster_coordinator.h"
 #include "cadre/parameter.h"
 #include "replicas.h"
-#include "worker/runtime/closures/scheduler.h"
+#include "worker/library/runtime/closures/scheduler.h"
 
 #define TIMES_MAX 100
 

@@ -5,9 +5,9 @@
 
 #include "areas.h"
 #include "datasets.h"
-#include "worker/input/auto_shard.h"
-#include "worker/input/rebatch.h"
-#include "worker/input/rebatch_dataset.h"
+#include "worker/library/input/auto_shard.h"
+#include "worker/library/input/rebatch.h"
+#include "worker/library/input/rebatch_dataset.h"
 
 #define ELEMENTS_MAX 1000000
 #define SIZES_MAX    65536

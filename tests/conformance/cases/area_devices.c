@@ -6,7 +6,7 @@
 
 #include "areas.h"
 #include "replicas.h"
-#include "worker/runtime/devices/devices.h"
+#include "worker/library/runtime/devices/devices.h"
 
 /* --- strategies of hosts that are described --- */
 

@@ -6,10 +6,10 @@
 
 #include "areas.h"
 #include "steps.h"
-#include "worker/device/tensor.h"
-#include "worker/input/auto_shard.h"
-#include "worker/input/rebatch.h"
-#include "worker/input/rebatch_dataset.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/input/auto_shard.h"
+#include "worker/library/input/rebatch.h"
+#include "worker/library/input/rebatch_dataset.h"
 
 static void release_json(void *value)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "areas.h"
-#include "worker/ps/closure_queue.h"
-#include "worker/ps/partition.h"
+#include "worker/library/ps/closure_queue.h"
+#include "worker/library/ps/partition.h"
 
 #define RANK_MAX     16
 #define CLOSURES_MAX 64

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/preprocessing/reals.h"
+#include "worker/library/preprocessing/reals.h"
 
 /* --- to JSON --- */
 

@@ -5,7 +5,7 @@
 #ifndef CADRE_TESTS_CONFORMANCE_MESH_REFERENCE_H
 #define CADRE_TESTS_CONFORMANCE_MESH_REFERENCE_H
 
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define REFERENCE_HOSTS_MAX    8
 #define REFERENCE_REPLICAS_MAX 16

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/arena/arena.h"
+#include "worker/library/arena/arena.h"
 
 /* Which replicas' buffers lie in the arena. */
 enum where { PRIVATE, ARENA, EVERY_OTHER };

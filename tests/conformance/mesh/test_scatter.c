@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/arena/arena.h"
+#include "worker/library/arena/arena.h"
 
 struct scatter {
     enum mesh_op op;

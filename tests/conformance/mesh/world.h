@@ -9,7 +9,7 @@
 
 #include "tests/conformance/mesh/reference.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define WORLD_TASKS_MAX    8
 #define WORLD_REPLICAS_MAX 16

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "worker/mesh/mesh_device.h"
+#include "worker/library/mesh/mesh_device.h"
 
 #define PAIR_PATIENCE_US UINT64_C(20000000)
 

@@ -10,7 +10,7 @@
 #include "common/pure/assert.h"
 #include "tests/conformance/mesh/world.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/mesh_device.h"
+#include "worker/library/mesh/mesh_device.h"
 
 #define SKEW 64u /* what of an address is kept */
 

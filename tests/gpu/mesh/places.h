@@ -5,7 +5,7 @@
 #define CADRE_TESTS_GPU_MESH_PLACES_H
 
 #include "tests/conformance/mesh/world.h"
-#include "worker/mesh/mesh_device.h"
+#include "worker/library/mesh/mesh_device.h"
 
 #define PLACE_HOST UINT32_MAX
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plugin under test: any shared object with the table of worker/device/device_ops.h, named by
- * the program's argument or by CADRE_PLUGIN. */
+ * The plugin under test: any shared object with the table of worker/library/device/device_ops.h,
+ * named by the program's argument or by CADRE_PLUGIN. */
 #ifndef CADRE_TESTS_GPU_PLUGIN_PLUGIN_H
 #define CADRE_TESTS_GPU_PLUGIN_PLUGIN_H
 
 #include "tests/lib/test.h"
-#include "worker/device/device_ops.h"
+#include "worker/library/device/device_ops.h"
 
 #define PLUGIN_WAIT_US UINT64_C(50000000)
 

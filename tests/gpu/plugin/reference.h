@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/pure/prng.h"
-#include "worker/device/device_ops.h"
+#include "worker/library/device/device_ops.h"
 
 /* Every type of numbers, and how many bytes an element has; 0: the type has no numbers. */
 extern const cadre_dtype reference_dtypes[9];

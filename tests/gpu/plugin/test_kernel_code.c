@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which GPUs run which code. */
 #include "tests/lib/test.h"
-#include "worker/cuda/kernel_code.h"
+#include "worker/library/cuda/kernel_code.h"
 
 static void test_what_runs_where(void **state)
 {

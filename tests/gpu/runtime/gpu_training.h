@@ -7,7 +7,7 @@
 
 #include "cadre/gpu.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/device/device.h"
+#include "worker/library/device/device.h"
 
 /* First of all in main. Ends the program as skipped when there is no plugin, or fewer devices. */
 void gpu_require(uint32_t devices);

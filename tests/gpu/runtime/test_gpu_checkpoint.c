@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "gpu_training.h"
-#include "worker/runtime/state/checkpoint.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/state/state.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 #define COUNT 1000
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "gpu_training.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 #define COUNT 4
 

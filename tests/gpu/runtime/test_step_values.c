@@ -9,7 +9,7 @@
 #include "cadre/cross_device.h"
 #include "cadre/gpu.h"
 #include "step_program.h"
-#include "worker/device/tensor_memory.h"
+#include "worker/library/device/tensor_memory.h"
 
 #define ROWS  40
 #define BATCH 6

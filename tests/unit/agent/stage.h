@@ -8,7 +8,7 @@
 
 #include "common/wire/wire.h"
 #include "tests/lib/test.h"
-#include "worker/agent/agent.h"
+#include "worker/host/agent/agent.h"
 
 #define DEADLINE_US UINT64_C(10000000)
 #define SLOTS_MAX   4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The arena: blocks are apart and aligned, another mapping of the file sees them at their offset,
  * what is given back costs no memory, the file's size is fixed, and a forked child has none. */
-#include "worker/arena/arena.h"
+#include "worker/library/arena/arena.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
-#include "worker/arena/arena.h"
+#include "worker/library/arena/arena.h"
 
 /* Sanitizers need address space of their own, which a limit takes from them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

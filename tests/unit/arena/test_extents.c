@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Free extents against a map of units that are free or not. */
-#include "worker/arena/extents.h"
+#include "worker/library/arena/extents.h"
 
 #include <string.h>
 

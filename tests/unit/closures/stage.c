@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/runtime/crew/closure_numbers.h"
+#include "worker/library/runtime/crew/closure_numbers.h"
 
 #define PATIENCE_US (60 * CADRE_US_PER_S)
 #define INCARNATION 50 /* + slot */

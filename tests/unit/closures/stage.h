@@ -8,8 +8,8 @@
 
 #include "cadre/cluster_coordinator.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/runtime/closures/closure_worker.h"
-#include "worker/runtime/closures/scheduler.h"
+#include "worker/library/runtime/closures/closure_worker.h"
+#include "worker/library/runtime/closures/scheduler.h"
 
 #define STAGE_WORKERS_MAX 8
 #define STAGE_IDS         4096

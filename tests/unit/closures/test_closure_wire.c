@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "stage.h"
-#include "worker/runtime/closures/closure_wire.h"
+#include "worker/library/runtime/closures/closure_wire.h"
 
 #define PATIENCE_US (60 * CADRE_US_PER_S)
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/cluster/slurm.h"
+#include "worker/library/cluster/slurm.h"
 
 static void check_hosts(const char *text, const char *wanted)
 {

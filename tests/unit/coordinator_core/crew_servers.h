@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What parameter servers with backups hold in a world of crew_world.h: how many changes, in which
- * memory, and in the copy of the server before. What they may answer worker/ps/backing.h says;
- * connections between any two may be cut. A change that was answered is in what a later life takes
- * over, or that begins empty, which all who ask it see. */
+ * memory, and in the copy of the server before. What they may answer worker/library/ps/backing.h
+ * says; connections between any two may be cut. A change that was answered is in what a later life
+ * takes over, or that begins empty, which all who ask it see. */
 #ifndef CADRE_TESTS_UNIT_COORDINATOR_CORE_CREW_SERVERS_H
 #define CADRE_TESTS_UNIT_COORDINATOR_CORE_CREW_SERVERS_H
 

@@ -7,7 +7,7 @@
 
 #include "common/pure/prng.h"
 #include "coordinator/core/core.h"
-#include "worker/ps/backing.h"
+#include "worker/library/ps/backing.h"
 
 #define WORKERS 4
 #define TASKS   6

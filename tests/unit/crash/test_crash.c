@@ -15,9 +15,9 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/crash/crash.h"
-#include "worker/crash/crash_parts.h"
-#include "worker/runtime/step/replica_pool.h"
+#include "worker/library/crash/crash.h"
+#include "worker/library/crash/crash_parts.h"
+#include "worker/library/runtime/step/replica_pool.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true

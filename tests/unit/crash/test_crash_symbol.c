@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/lib/test.h"
-#include "worker/crash/crash_parts.h"
+#include "worker/library/crash/crash_parts.h"
 
 static __attribute__((noinline)) int find_me(void)
 {

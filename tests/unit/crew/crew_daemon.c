@@ -13,7 +13,7 @@
 
 #include "common/pure/assert.h"
 #include "common/wire/frame.h"
-#include "worker/runtime/task/session.h"
+#include "worker/library/runtime/task/session.h"
 
 #define READ_BYTES 65536
 
@@ -83,8 +83,7 @@ static void tell_members(struct crew_daemon *daemon)
 /* Servers go when nobody is left that could ask them. */
 static void tell_bye(struct crew_daemon *daemon)
 {
-    const struct task_down bye = {
-        .type = TASK_DOWN_BYE, .generation = {.number = 1, .nonce = 2}};
+    const struct task_down bye = {.type = TASK_DOWN_BYE, .generation = {.number = 1, .nonce = 2}};
     bool asked = false;
     for (uint32_t slot = 1; slot < daemon->tasks; slot++) {
         struct seat *seat = &daemon->seats[slot];

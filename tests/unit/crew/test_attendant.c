@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/crew/attendant.h"
+#include "worker/library/runtime/crew/attendant.h"
 
 #define SENT_MAX 16
 

@@ -12,9 +12,9 @@
 #include "cadre/parameter.h"
 #include "cadre/program.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/crew/crew.h"
-#include "worker/runtime/crew/progress_note.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/crew/progress_note.h"
+#include "worker/library/runtime/strategy.h"
 
 #define CLOSURES 200
 

@@ -6,8 +6,8 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/crew/closure_numbers.h"
-#include "worker/runtime/crew/crew.h"
+#include "worker/library/runtime/crew/closure_numbers.h"
+#include "worker/library/runtime/crew/crew.h"
 
 static struct closure_numbers *numbers;
 

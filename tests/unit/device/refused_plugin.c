@@ -2,7 +2,7 @@
  * Plugins that cannot be used, each built with another KIND. */
 #include <stdio.h>
 
-#include "worker/device/device_ops.h"
+#include "worker/library/device/device_ops.h"
 
 #define KIND_OLDER   1 /* knows another ABI */
 #define KIND_NONE    2 /* sees no device */

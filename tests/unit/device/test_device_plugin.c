@@ -8,9 +8,9 @@
 
 #include "cadre/gpu.h"
 #include "tests/lib/test.h"
-#include "worker/device/device.h"
-#include "worker/device/device_pci.h"
-#include "worker/device/device_plugin.h"
+#include "worker/library/device/device.h"
+#include "common/gpus/pci_gpus.h"
+#include "worker/library/device/device_plugin.h"
 
 #define PRESENT "libc.so.6" /* a library that is there, in place of the driver's */
 
@@ -77,7 +77,7 @@ static void a_card_without_a_driver_is_named(void **state)
     search.pci_folder = folder;
     make_card(folder, "0000:00:02.0", "0x8086\n", "0x030000\n", "0x1234\n");
     make_card(folder, "0000:01:00.0", "0x10de\n", "0x020000\n", "0x1021\n"); /* its network card */
-    assert_false(device_pci_nvidia(folder, text, sizeof text));
+    assert_false(pci_gpus_first(folder, text, sizeof text));
     assert_reason(&search, "no NVIDIA driver");
     make_card(folder, "0000:66:00.0", "0x10de\n", "0x030200\n", "0x2336\n");
     make_card(folder, "0000:65:00.0", "0x10de\n", "0x030200\n", "0x2335\n");

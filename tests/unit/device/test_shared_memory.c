@@ -9,8 +9,8 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
-#include "worker/arena/arena.h"
-#include "worker/device/tensor.h"
+#include "worker/library/arena/arena.h"
+#include "worker/library/device/tensor.h"
 
 static const int64_t large_dims[] = {1000, 300};
 

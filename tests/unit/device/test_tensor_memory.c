@@ -9,7 +9,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 #define MEBIBYTE ((uint64_t)1 << 20)
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cadre/tensor.h"
-#include "worker/device/tensor_memory.h"
+#include "worker/library/device/tensor_memory.h"
 
 /* Sanitizers need address space of their own, which a limit takes from them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

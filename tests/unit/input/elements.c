@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/unit/input/cmocka_unit.h"
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 #define ELEMENTS_MAX 512
 

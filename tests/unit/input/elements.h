@@ -6,7 +6,7 @@
 #ifndef CADRE_TESTS_INPUT_ELEMENTS_H
 #define CADRE_TESTS_INPUT_ELEMENTS_H
 
-#include "worker/input/node.h"
+#include "worker/library/input/node.h"
 
 #define ELEMENTS_TEXT_BYTES 65536
 

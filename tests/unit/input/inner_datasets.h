@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/input/node.h"
+#include "worker/library/input/node.h"
 
 #define INNER_MAX 24
 

@@ -10,7 +10,7 @@
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 #define ELEMENTS_MOST 40
 #define STACK_MAX     4

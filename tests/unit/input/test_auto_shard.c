@@ -12,10 +12,10 @@
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/input/auto_shard.h"
-#include "worker/input/rebatch_dataset.h"
-#include "worker/input/required_shard.h"
-#include "worker/input/saved.h"
+#include "worker/library/input/auto_shard.h"
+#include "worker/library/input/rebatch_dataset.h"
+#include "worker/library/input/required_shard.h"
+#include "worker/library/input/saved.h"
 
 /* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)

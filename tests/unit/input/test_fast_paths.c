@@ -15,9 +15,9 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/npy_writing.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/device/tensor.h"
-#include "worker/input/file_blocks.h"
-#include "worker/input/file_rows.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/input/file_blocks.h"
+#include "worker/library/input/file_rows.h"
 
 #define ROWS      40
 #define PIPELINES 400

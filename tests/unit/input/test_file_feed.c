@@ -13,7 +13,7 @@
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/input/distribute.h"
+#include "worker/library/input/distribute.h"
 
 #define FILES_MAX   12
 #define WORKERS_MAX 16

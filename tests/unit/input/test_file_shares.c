@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "worker/input/file_shares.h"
+#include "worker/library/input/file_shares.h"
 
 #define FILES   7
 #define SAMPLES 60

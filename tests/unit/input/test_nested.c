@@ -8,7 +8,7 @@
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/input/nested.h"
+#include "worker/library/input/nested.h"
 
 static const struct pass in_order = {.ordered = true};
 

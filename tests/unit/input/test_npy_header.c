@@ -9,7 +9,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/input/npy_writing.h"
-#include "worker/input/npy_header.h"
+#include "worker/library/input/npy_header.h"
 
 static cadre_status parse(
     const uint8_t *bytes, size_t size, struct npy_header *ret_header, struct cadre_error *error)

@@ -13,10 +13,10 @@
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/input/auto_shard.h"
-#include "worker/input/distribute.h"
-#include "worker/input/element_cut.h"
-#include "worker/input/rebatch_dataset.h"
+#include "worker/library/input/auto_shard.h"
+#include "worker/library/input/distribute.h"
+#include "worker/library/input/element_cut.h"
+#include "worker/library/input/rebatch_dataset.h"
 
 static cadre_dataset *files(size_t count, const int64_t records[], int64_t batch)
 {

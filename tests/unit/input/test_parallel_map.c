@@ -9,7 +9,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
-#include "worker/input/thread_pool.h"
+#include "worker/library/input/thread_pool.h"
 
 static int64_t value_of(const cadre_element *in)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/unit/input/reading.h"
-#include "worker/input/prefetch.h"
+#include "worker/library/input/prefetch.h"
 
 static struct distributed_input *open_data(cadre_dataset *data)
 {

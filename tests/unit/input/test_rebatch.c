@@ -2,7 +2,7 @@
  * The arithmetic of cutting batches, compared with going through the rows one by one. */
 #include "tests/unit/input/cmocka_unit.h"
 
-#include "worker/input/rebatch.h"
+#include "worker/library/input/rebatch.h"
 
 static void split_pieces_tile_the_batch(void **state)
 {

@@ -9,7 +9,7 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
-#include "worker/input/rebatch_dataset.h"
+#include "worker/library/input/rebatch_dataset.h"
 
 /* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)

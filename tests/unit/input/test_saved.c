@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "worker/device/tensor.h"
-#include "worker/input/saved.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/input/saved.h"
 
 static cadre_tensor *make(cadre_dtype dtype, uint32_t rank, const int64_t *dims, const void *data)
 {

@@ -10,8 +10,8 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
-#include "worker/device/tensor.h"
-#include "worker/input/slot_memory.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/input/slot_memory.h"
 
 #define ROWS 90
 

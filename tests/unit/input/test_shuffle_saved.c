@@ -7,7 +7,7 @@
 
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
-#include "worker/input/saved.h"
+#include "worker/library/input/saved.h"
 
 #define ELEMENTS 1100
 

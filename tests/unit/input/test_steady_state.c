@@ -11,8 +11,8 @@
 #include "cadre/tfrecord.h"
 #include "tests/unit/input/npy_writing.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/device/tensor.h"
-#include "worker/input/node.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/input/node.h"
 
 #define RECORDS      200000
 #define RECORD_BYTES 100

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 static void created_tensors_are_zero_and_aligned(void **state)
 {

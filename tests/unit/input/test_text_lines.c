@@ -12,7 +12,7 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/scratch.h"
-#include "worker/input/inflate_stream.h"
+#include "worker/library/input/inflate_stream.h"
 
 /* gzip.compress(b"one\ntwo\r\n\nfour", 9, mtime=0), and the same by zlib.compress. */
 static const char gzip_bytes[] =

@@ -14,7 +14,7 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/tfrecord.h"
+#include "worker/library/input/tfrecord.h"
 
 #define FILES 3
 

@@ -7,7 +7,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/record_frame.h"
+#include "worker/library/input/record_frame.h"
 
 static const struct record_rules rules = {.record_bytes = 1 << 20};
 

@@ -15,8 +15,8 @@
 #include "common/base/files.h"
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/record_index_file.h"
-#include "worker/input/record_table.h"
+#include "worker/library/input/record_index_file.h"
+#include "worker/library/input/record_table.h"
 
 static const struct record_options options = {
     .rules = {.record_bytes = 1 << 20}, .buffer_bytes = 5000};

@@ -17,8 +17,8 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/mapped_file.h"
-#include "worker/input/record_table.h"
+#include "worker/library/input/mapped_file.h"
+#include "worker/library/input/record_table.h"
 
 #define PAGES      64
 #define PAGE_BYTES 4096

@@ -11,7 +11,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/record_reader.h"
+#include "worker/library/input/record_reader.h"
 
 /* The 38 bytes of foo_bar as Python 3.11's gzip.compress and zlib.compress (zlib 1.2.13) made them.
  */

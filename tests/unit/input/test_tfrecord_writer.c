@@ -16,7 +16,7 @@
 #include "common/base/files.h"
 #include "tests/unit/input/scratch.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/input/record_reader.h"
+#include "worker/library/input/record_reader.h"
 
 static unsigned files_in_folder(void)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/input/elements.h"
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 /* A vector of 1 to the number. */
 static cadre_status count_up(const cadre_element *in, cadre_element *ret_out, void *user)

@@ -6,7 +6,7 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
-#include "worker/input/unique_set.h"
+#include "worker/library/input/unique_set.h"
 
 static cadre_dataset *slices(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const void *data)

@@ -5,7 +5,7 @@
 #define CADRE_TESTS_ISOLATE_DRIVER_H
 
 #include "tests/lib/test.h"
-#include "worker/isolate/isolation.h"
+#include "worker/host/isolate/isolation.h"
 
 #define DRIVER_UID_FIRST 60810
 #define DRIVER_UID_LAST  60819

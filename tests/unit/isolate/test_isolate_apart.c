@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "driver.h"
-#include "worker/isolate/peer.h"
+#include "worker/host/isolate/peer.h"
 
 static struct isolation *isolation;
 static const struct group_limits no_limits = {0};

@@ -20,7 +20,7 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/isolate/belongings.h"
+#include "worker/host/isolate/belongings.h"
 
 /* Nobody else's: neither of the default range nor of the other tests. */
 #define OWNER 60825

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/lib/test.h"
-#include "worker/isolate/confine.h"
+#include "worker/host/isolate/confine.h"
 
 #define SCORE "/proc/self/oom_score_adj"
 

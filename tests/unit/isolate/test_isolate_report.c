@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/isolate/group.h"
+#include "worker/host/isolate/group.h"
 
 static const char *folder;
 

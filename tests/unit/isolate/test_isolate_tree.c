@@ -9,7 +9,7 @@
 
 #include "common/base/files.h"
 #include "tests/lib/test.h"
-#include "worker/isolate/group_tree.h"
+#include "worker/host/isolate/group_tree.h"
 
 static struct cadre_error error;
 static const char *root; /* of this test's tree */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/lib/test.h"
-#include "worker/isolate/uids.h"
+#include "worker/host/isolate/uids.h"
 
 /* Not the default range: a daemon may be at work beside us. */
 #define FIRST 60800

@@ -16,8 +16,8 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/keeper/start.h"
-#include "worker/keeper/words.h"
+#include "worker/host/keeper/start.h"
+#include "worker/host/keeper/words.h"
 
 #define PATIENCE_MS 60000
 #define AN_HOUR_MS  (UINT64_C(3600) * 1000)
@@ -96,8 +96,7 @@ static void start(struct kept *kept, const char *name, const char *verb, const c
         .grace_ms = grace_ms};
     char *program = keeper_program();
     assert_non_null(program);
-    assert_ok(
-        keeper_start(program, &launch, -1, "TEST=keeper", &kept->socket, &kept->pid, &error),
+    assert_ok(keeper_start(program, &launch, -1, "TEST=keeper", &kept->socket, &kept->pid, &error),
         &error);
     free(program);
     hear_hello(kept);

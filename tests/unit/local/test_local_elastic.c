@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "deploy/local/local.h"
 
 #define TASKS_MAX     4
 #define ARGUMENTS_MAX 8

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "deploy/local/local.h"
 
 #define DEADLINE_US (20 * CADRE_US_PER_S)
 /* One is left in the task's session, one has left it, one lives in a folder of its own. */

@@ -16,7 +16,7 @@
 #include "common/base/files.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/local/local.h"
+#include "deploy/local/local.h"
 
 #define TASKS_MAX 4
 

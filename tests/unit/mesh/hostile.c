@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
-#include "worker/mesh/address.h"
+#include "worker/library/mesh/address.h"
 
 void hostile_receive(int fd, void *bytes, size_t size)
 {

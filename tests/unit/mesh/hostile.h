@@ -6,9 +6,9 @@
 #define CADRE_TESTS_UNIT_MESH_HOSTILE_H
 
 #include "tests/lib/test.h"
-#include "worker/mesh/handshake.h"
-#include "worker/mesh/host.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/handshake.h"
+#include "worker/library/mesh/host.h"
+#include "worker/library/mesh/mesh.h"
 
 #define HOSTILE_GENERATION 4
 #define HOSTILE_NONCE      5

@@ -5,7 +5,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/agreement.h"
+#include "worker/library/mesh/agreement.h"
 
 #define REPLICAS 9
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The control page by itself: words that are waited for, spinning and asleep, the ways in which a
  * wait ends without them, and pages that are not mapped. */
-#include "worker/mesh/group.h"
+#include "worker/library/mesh/group.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -11,9 +11,9 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/mesh/hostile.h"
-#include "worker/mesh/bytes.h"
-#include "worker/mesh/links.h"
-#include "worker/mesh/wire_frame.h"
+#include "worker/library/mesh/bytes.h"
+#include "worker/library/mesh/links.h"
+#include "worker/library/mesh/wire_frame.h"
 
 #define MAGIC     UINT32_C(0x47524443)
 #define HAS_PAGE  1u

@@ -16,8 +16,8 @@
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/arena/arena.h"
-#include "worker/mesh/host.h"
+#include "worker/library/arena/arena.h"
+#include "worker/library/mesh/host.h"
 
 #define TASKS       3
 #define ELEMENTS    20000

@@ -10,8 +10,8 @@
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
 #include "tests/unit/mesh/hostile.h"
-#include "worker/mesh/wire.h"
-#include "worker/mesh/wire_frame.h"
+#include "worker/library/mesh/wire.h"
+#include "worker/library/mesh/wire_frame.h"
 
 /* The acceptor's own proof is no proof of the connector, and a wrong one does not end the forming.
  */

@@ -9,8 +9,8 @@
 #include "common/pure/assert.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/arena/arena.h"
-#include "worker/mesh/host.h"
+#include "worker/library/arena/arena.h"
+#include "worker/library/mesh/host.h"
 
 #define TASKS      2
 #define ELEMENTS   20000 /* more than travels with a post */

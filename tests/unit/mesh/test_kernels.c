@@ -8,8 +8,8 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "common/pure/half.h"
-#include "worker/mesh/names.h"
-#include "worker/mesh/reduce_kernels.h"
+#include "worker/library/mesh/names.h"
+#include "worker/library/mesh/reduce_kernels.h"
 
 static bool is_nan16(uint16_t half, unsigned exponent_mask, unsigned mantissa_mask)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packed offsets over lists of buffers: cuts never split an element, pieces cover everything once.
  */
-#include "worker/mesh/layout.h"
+#include "worker/library/mesh/layout.h"
 
 #include <string.h>
 

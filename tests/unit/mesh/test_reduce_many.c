@@ -10,8 +10,8 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "common/pure/half.h"
-#include "worker/mesh/reduce_isa.h"
-#include "worker/mesh/reduce_kernels.h"
+#include "worker/library/mesh/reduce_isa.h"
+#include "worker/library/mesh/reduce_kernels.h"
 
 enum {
     INS_MAX = 70,

@@ -14,7 +14,7 @@
 #include "tests/lib/rounds.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define TASKS       5
 #define REFORMS     TEST_ROUNDS(1000)

@@ -7,7 +7,7 @@
 #include "common/base/fault.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/mesh.h"
+#include "worker/library/mesh/mesh.h"
 
 #define TASKS       3
 #define PATIENCE_US (20 * CADRE_US_PER_S)

@@ -6,7 +6,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/topology.h"
+#include "worker/library/mesh/topology.h"
 
 static void make(struct topology *topology, const char *const addresses[],
     const uint32_t replicas[], uint32_t count)

@@ -11,9 +11,9 @@
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/mesh/host.h"
-#include "worker/mesh/reduce_kernels.h"
-#include "worker/mesh/wire.h"
+#include "worker/library/mesh/host.h"
+#include "worker/library/mesh/reduce_kernels.h"
+#include "worker/library/mesh/wire.h"
 
 #define HOSTS_MAX 9
 

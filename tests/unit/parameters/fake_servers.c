@@ -8,9 +8,9 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/parameters/parameters.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable_numbers.h"
 
 #define SHARDS_MAX 512
 #define NOTES_MAX  128

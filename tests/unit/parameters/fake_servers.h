@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew whose servers are plain memory of the test: what worker/ps/client.h and
- * worker/runtime/crew/crew.h promise, without connections. (The linker puts these functions in
- * place of those.) It checks what it is asked, and keeps count. */
+ * A crew whose servers are plain memory of the test: what worker/library/ps/client.h and
+ * worker/library/runtime/crew/crew.h promise, without connections. (The linker puts these functions
+ * in place of those.) It checks what it is asked, and keeps count. */
 #ifndef CADRE_TESTS_PARAMETERS_FAKE_SERVERS_H
 #define CADRE_TESTS_PARAMETERS_FAKE_SERVERS_H
 
 #include "cadre/cadre.h"
 #include "cadre/parameter.h"
-#include "worker/runtime/crew/crew.h"
+#include "worker/library/runtime/crew/crew.h"
 
 #define FAKE_SERVERS_MAX 8
 

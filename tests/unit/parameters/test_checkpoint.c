@@ -10,10 +10,10 @@
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/runtime/state/checkpoint.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/state/safetensors.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/strategy.h"
 
 static const cadre_parameter_options adam = {
     .optimizer = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5}};

@@ -8,7 +8,7 @@
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/device/tensor.h"
+#include "worker/library/device/tensor.h"
 
 static cadre_parameter *create(cadre_strategy *strategy, const char *name, uint32_t rank,
     const int64_t *dims, const cadre_parameter_options *options)

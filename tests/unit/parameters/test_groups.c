@@ -4,7 +4,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/parameters/row_groups.h"
+#include "worker/library/runtime/parameters/row_groups.h"
 
 #define COUNT 100
 

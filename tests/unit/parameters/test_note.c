@@ -7,7 +7,7 @@
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/runtime/parameters/parameter_note.h"
+#include "worker/library/runtime/parameters/parameter_note.h"
 
 static cadre_parameter *create(cadre_strategy *strategy, const char *name)
 {

@@ -10,9 +10,9 @@
 #include "cadre/parameter.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/runtime/crew/crew.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/strategy.h"
 
 #define ROWS  10
 #define WIDTH 7

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/parameters/slice.h"
+#include "worker/library/runtime/parameters/slice.h"
 
 #define N SLICE_NONE
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/parameters/parameter_views.h"
+#include "worker/library/runtime/parameters/parameter_views.h"
 
 static void each_shard_has_its_own(void **state)
 {

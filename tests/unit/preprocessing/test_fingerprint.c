@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "worker/preprocessing/fingerprint.h"
+#include "worker/library/preprocessing/fingerprint.h"
 
 static uint8_t byte_at(size_t i)
 {

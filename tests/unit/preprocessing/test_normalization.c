@@ -8,7 +8,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
-#include "worker/preprocessing/moments.h"
+#include "worker/library/preprocessing/moments.h"
 
 static cadre_tensor *numbers(cadre_dtype dtype, int64_t rows, int64_t columns, const void *values)
 {

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/probe/child.h"
+#include "worker/host/probe/child.h"
 
 #define LONG_US  speed_scaled_us(30 * CADRE_US_PER_S)
 #define SHORT_US (200 * CADRE_US_PER_MS)

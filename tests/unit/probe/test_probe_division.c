@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/probe/slot_gpus.h"
+#include "worker/host/probe/slot_gpus.h"
 
 static void fill(struct host_gpus *gpus, uint32_t count)
 {

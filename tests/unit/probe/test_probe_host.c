@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/probe/host_gpus.h"
-#include "worker/device/device_pci.h"
+#include "worker/host/probe/find_gpus.h"
+#include "common/gpus/pci_gpus.h"
 
 static struct host_gpus gpus;
 static struct cadre_error error;
@@ -75,8 +75,8 @@ static void find(const char *script, const char *bus, const char *visible, uint3
 static void the_bus_is_read(void **state)
 {
     (void)state;
-    struct device_pci_gpu cards[8];
-    assert_int_equal(device_pci_gpus(make_bus(), cards, 8), 4);
+    struct pci_gpu cards[8];
+    assert_int_equal(pci_gpus(make_bus(), cards, 8), 4);
     static const char *const buses[] = {
         "0000:65:00.0", "0000:66:00.0", "0000:67:00.0", "0000:6b:00.0"};
     static const char *const drivers[] = {"nvidia", "", "vfio-pci", "nvidia"};
@@ -85,7 +85,7 @@ static void the_bus_is_read(void **state)
         assert_string_equal(cards[i].driver, drivers[i]);
         assert_int_equal(cards[i].device, 0x2335);
     }
-    assert_int_equal(device_pci_gpus("/nonexistent", cards, 8), 0);
+    assert_int_equal(pci_gpus("/nonexistent", cards, 8), 0);
 }
 
 static void what_is_not_offered_is_explained(void **state)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "worker/ps/store_kept.h"
+#include "worker/library/ps/store_kept.h"
 
 struct store *help_open(int fd)
 {

@@ -4,7 +4,7 @@
 #define CADRE_TESTS_PS_STORE_HELP_H
 
 #include "tests/lib/test.h"
-#include "worker/ps/store.h"
+#include "worker/library/ps/store.h"
 
 /* Of generation 1, in the memory `fd`, or its own (-1). */
 struct store *help_open(int fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a server with a backup may answer: whatever is recorded now, and whatever may be next. */
-#include "worker/ps/backing.h"
+#include "worker/library/ps/backing.h"
 
 #include "tests/lib/test.h"
 

@@ -20,7 +20,7 @@
 #include "common/pure/prng.h"
 #include "test_server_rig.h"
 #include "tests/lib/speed.h"
-#include "worker/mesh/address.h"
+#include "worker/library/mesh/address.h"
 
 #define ROWS     ((uint64_t)96)
 #define ELEMENTS ((uint64_t)4096) /* of a row: 1.5 MiB in all, some blocks */

@@ -4,7 +4,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/ps/closure_queue.h"
+#include "worker/library/ps/closure_queue.h"
 
 #define WORKERS 3
 

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/ps/directory.h"
+#include "worker/library/ps/directory.h"
 
 #define LONG_US (30 * CADRE_US_PER_S)
 

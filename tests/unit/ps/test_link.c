@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/ps/link.h"
+#include "worker/library/ps/link.h"
 
 #define PATIENCE_US (20 * CADRE_US_PER_S)
 #define SHORT_US    (50 * CADRE_US_PER_MS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How variables are cut, and which server has what. */
 #include "tests/lib/test.h"
-#include "worker/ps/partition.h"
+#include "worker/library/ps/partition.h"
 
 static uint64_t count_of(struct partition_rule rule, int64_t rows, int64_t columns, uint64_t bytes)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "test_server_rig.h"
-#include "worker/ps/server_state.h"
+#include "worker/library/ps/server_state.h"
 
 enum { ROWS = 16, ROW_ELEMENTS = 8, COUNT = 600 };
 

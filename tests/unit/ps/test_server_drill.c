@@ -15,7 +15,7 @@
 #include "common/pure/prng.h"
 #include "test_server_rig.h"
 #include "tests/lib/rounds.h"
-#include "worker/ps/server_state.h"
+#include "worker/library/ps/server_state.h"
 
 enum { SERVERS = RIG_SERVERS, ROWS = 4, ROW_ELEMENTS = 8, FAULTS = 60 };
 

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "test_server_rig.h"
-#include "worker/ps/server_state.h"
+#include "worker/library/ps/server_state.h"
 
 enum { ROWS = 1024, ROW_ELEMENTS = 16384 };
 #define VALUES_BYTES ((size_t)ROWS * ROW_ELEMENTS * sizeof(float))

@@ -9,9 +9,9 @@
 
 #include "common/pure/assert.h"
 #include "test_server_rig.h"
-#include "worker/ps/frame.h"
-#include "worker/ps/request.h"
-#include "worker/ps/server_state.h"
+#include "worker/library/ps/frame.h"
+#include "worker/library/ps/request.h"
+#include "worker/library/ps/server_state.h"
 
 #define ROWS 40000 /* of one f32: some blocks */
 

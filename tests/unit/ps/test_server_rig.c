@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/ps/server_state.h"
+#include "worker/library/ps/server_state.h"
 
 static uint32_t slot_of(const struct rig *rig, uint32_t index)
 {

@@ -8,8 +8,8 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/ps/client.h"
-#include "worker/ps/server.h"
+#include "worker/library/ps/client.h"
+#include "worker/library/ps/server.h"
 
 #define RIG_SERVERS     3
 #define RIG_PATIENCE_US (30 * CADRE_US_PER_S)
@@ -36,7 +36,7 @@ struct rig {
         struct rig *rig;
         uint32_t index;
         uint64_t incarnation;
-    } *voices; /* of all that ever were: some are stranded */
+    } * voices; /* of all that ever were: some are stranded */
 };
 
 void rig_open(struct rig *rig, uint32_t servers, uint32_t threads);

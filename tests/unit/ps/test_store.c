@@ -8,7 +8,7 @@
 
 #include "common/pure/prng.h"
 #include "store_help.h"
-#include "worker/ps/store_parts.h"
+#include "worker/library/ps/store_parts.h"
 
 static struct store *store;
 

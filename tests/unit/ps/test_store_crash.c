@@ -15,7 +15,7 @@
 
 #include "common/pure/prng.h"
 #include "store_help.h"
-#include "worker/ps/store_parts.h"
+#include "worker/library/ps/store_parts.h"
 
 #define DIED   9
 #define PUSHES 15

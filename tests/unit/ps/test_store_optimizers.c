@@ -9,7 +9,7 @@
 #include "common/pure/half.h"
 #include "common/pure/prng.h"
 #include "store_help.h"
-#include "worker/ps/store_isa.h"
+#include "worker/library/ps/store_isa.h"
 
 static struct store *store;
 

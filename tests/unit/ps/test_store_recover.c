@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "store_help.h"
-#include "worker/ps/store_parts.h"
+#include "worker/library/ps/store_parts.h"
 
 #define ROWS 4
 

@@ -14,8 +14,8 @@
 #include "faults.h"
 #include "tests/lib/test.h"
 #include "training.h"
-#include "worker/runtime/collectives/collective.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/strategy.h"
 
 static cadre_strategy *strategy;
 static cadre_variable *sum;

@@ -14,7 +14,7 @@
 
 #include "common/pure/assert.h"
 #include "common/wire/frame.h"
-#include "worker/runtime/task/session.h"
+#include "worker/library/runtime/task/session.h"
 
 struct fake_daemon {
     enum fake_manner manner;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/local/local.h"
+#include "deploy/local/local.h"
 
 struct job_end {
     int exit_code;

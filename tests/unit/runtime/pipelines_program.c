@@ -8,8 +8,8 @@
 #include "faults.h"
 #include "tests/lib/test.h"
 #include "training.h"
-#include "worker/runtime/input/input.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/strategy.h"
 
 static cadre_strategy *strategy;
 static cadre_variable *seen;  /* how often each record was fed */

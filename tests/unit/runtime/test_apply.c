@@ -7,8 +7,8 @@
 
 #include "job.h"
 #include "training.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 enum { WIDTH = 3, STEPS = 5 };
 

@@ -14,11 +14,11 @@
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 #include "training.h"
-#include "worker/runtime/state/checkpoint.h"
-#include "worker/runtime/state/checkpoint_write.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint_write.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 static cadre_variable *number(
     cadre_strategy *strategy, const char *name, cadre_dtype dtype, int64_t count, double value)

@@ -13,10 +13,10 @@
 
 #include "common/base/fault.h"
 #include "training.h"
-#include "worker/runtime/state/checkpoint.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 #define STEPS 4
 

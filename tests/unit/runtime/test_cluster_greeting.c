@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/cluster/cluster_greeting.h"
+#include "worker/library/runtime/cluster/cluster_greeting.h"
 
 static const uint8_t key[GREETING_KEY_BYTES] = "thirty-two bytes that are a key";
 static const uint8_t other[GREETING_KEY_BYTES] = "thirty-two bytes of another key";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/cluster/cluster_member.h"
+#include "worker/library/runtime/cluster/cluster_member.h"
 
 static struct environment environment;
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/runtime/collectives/collective_options.h"
-#include "worker/runtime/collectives/collective_pack.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/collectives/collective_options.h"
+#include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/strategy.h"
 
 static void packs_end_once_they_are_too_large(void **state)
 {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "training.h"
-#include "worker/runtime/devices/devices.h"
+#include "worker/library/runtime/devices/devices.h"
 
 #define HERE "/job:localhost/replica:0/task:0/device:"
 

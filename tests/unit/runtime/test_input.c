@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/device/tensor.h"
-#include "worker/runtime/state/base64.h"
-#include "worker/runtime/input/input.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/state/base64.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/strategy.h"
 
 static int64_t number_of(const cadre_tensor *tensor, int64_t row)
 {

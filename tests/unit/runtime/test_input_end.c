@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "training.h"
-#include "worker/runtime/input/input.h"
-#include "worker/runtime/strategy.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/strategy.h"
 
 #define LONG_US (UINT64_C(60) * 1000 * 1000) /* never waited for to its end */
 

@@ -13,8 +13,8 @@
 
 #include "stage.h"
 #include "training.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/task/task_state.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/task/task_state.h"
 
 #define STEPS  150
 #define SHAKES 60 /* of each task, at most */

@@ -2,9 +2,9 @@
  * What a task keeps of the last collective outside of steps, for others that were frozen in it: it
  * is played back to them in the generation of those that are left. */
 #include "training.h"
-#include "worker/runtime/regroup/outside.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 /* Alone, a task keeps nothing. */
 static void pretend_peers(cadre_strategy *strategy, bool peers)

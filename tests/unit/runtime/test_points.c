@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/regroup/points.h"
+#include "worker/library/runtime/regroup/points.h"
 
 #define LAYOUT 77
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/runtime/input/input.h"
+#include "worker/library/runtime/input/input.h"
 
 static cadre_status no_output(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)

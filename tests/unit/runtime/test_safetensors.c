@@ -5,7 +5,7 @@
 
 #include "common/model/task_message.h"
 #include "training.h"
-#include "worker/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/safetensors.h"
 
 /* A whole file of entries whose data are all `data`. */
 static char *encode(struct safetensors_entry *entries, size_t count, const uint8_t *data,

@@ -15,8 +15,8 @@
 #include "common/wire/frame.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/runtime/cluster/cluster_member.h"
-#include "worker/runtime/task/session.h"
+#include "worker/library/runtime/cluster/cluster_member.h"
+#include "worker/library/runtime/task/session.h"
 
 #define TASKS_MAX 3
 #define WAIT_S    20

@@ -12,8 +12,8 @@
 
 #include "stage.h"
 #include "training.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/task/task_state.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/task/task_state.h"
 
 #define EPOCHS    3
 #define SHAKES    120 /* of each task, at most */

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/runtime/state/checkpointer.h"
-#include "worker/runtime/state/manifest.h"
-#include "worker/runtime/state/state.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
+#include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/state/manifest.h"
+#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 static cadre_variable *bytes_variable(cadre_strategy *strategy, const char *name, int64_t count)
 {

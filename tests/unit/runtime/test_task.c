@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/runtime/task/task.h"
+#include "worker/library/runtime/task/task.h"
 
 /* A session whose daemon is the test. */
 struct stand_in {

@@ -6,7 +6,7 @@
 
 #include "job.h"
 #include "training.h"
-#include "worker/arena/arena.h"
+#include "worker/library/arena/arena.h"
 
 static const char *self;
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/runtime/regroup/outside.h"
-#include "worker/runtime/state/state.h"
-#include "worker/runtime/strategy.h"
-#include "worker/runtime/variables/variable.h"
-#include "worker/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_numbers.h"
 
 static cadre_variable *counter(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     double value, cadre_aggregation aggregation)

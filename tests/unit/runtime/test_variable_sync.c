@@ -8,8 +8,8 @@
 #include "job.h"
 #include "stage.h"
 #include "training.h"
-#include "worker/runtime/state/checkpoint.h"
-#include "worker/runtime/state/layout.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/layout.h"
 
 static const char *self;
 

@@ -7,8 +7,8 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
-#include "worker/daemon/daemon.h"
-#include "worker/daemon/published.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/published.h"
 
 #define BIG        ((size_t)1500 * 1000) /* a block of several messages */
 #define SMALL      ((size_t)100)

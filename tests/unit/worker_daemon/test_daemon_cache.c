@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "tests/lib/test.h"
-#include "worker/daemon/daemon.h"
+#include "worker/host/daemon/daemon.h"
 
 static struct daemon stand;
 

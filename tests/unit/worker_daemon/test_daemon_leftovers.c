@@ -10,7 +10,7 @@
 
 #include "common/base/files.h"
 #include "tests/lib/test.h"
-#include "worker/daemon/daemon.h"
+#include "worker/host/daemon/daemon.h"
 
 /* A process whose environment says whose it is; it runs once this returns. */
 static pid_t start(const char *socket)

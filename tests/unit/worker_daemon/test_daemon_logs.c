@@ -10,7 +10,7 @@
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/daemon/daemon.h"
+#include "worker/host/daemon/daemon.h"
 
 #define SENT_MAX    ((size_t)1 << 20)
 #define LIMIT_BYTES 16384

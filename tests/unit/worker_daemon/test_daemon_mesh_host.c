@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/daemon/mesh_host.h"
+#include "worker/host/daemon/mesh_host.h"
 
 static void local_coordinators_are_met_on_loopback(void **state)
 {

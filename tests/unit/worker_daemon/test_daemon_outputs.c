@@ -11,8 +11,8 @@
 #include "common/base/files.h"
 #include "tests/lib/speed.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
-#include "worker/daemon/daemon.h"
-#include "worker/daemon/published.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/published.h"
 
 struct stand {
     struct coordinator coordinator;

@@ -15,7 +15,7 @@
 #include "common/base/sha256.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/daemon/daemon.h"
+#include "worker/host/daemon/daemon.h"
 
 #define TASKS_MAX 8
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The `cadre` command: the table of verbs, and what stands before a verb. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/standard_streams.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/private_words.h"
+#include "deploy/cadre/run.h"
+
+/* In the order of the overview; ended by a NULL name. */
+static const struct verb verbs[] = {
+    {"run", "run a program on this machine, with a coordinator of its own", EXITS_RUN, verb_run},
+    {"submit", "send a program to the cluster and follow it", EXITS_SUBMIT, verb_submit},
+    {"jobs", "list the jobs", EXITS_ASK, verb_jobs},
+    {"job", "show one job with its tasks", EXITS_ASK, verb_job},
+    {"logs", "print what a job's tasks wrote", EXITS_ASK, verb_logs},
+    {"cancel", "stop a job", EXITS_ASK, verb_cancel},
+    {"checkpoint", "save a job's state now", EXITS_ASK, verb_checkpoint},
+    {"get", "fetch the files that a job left", EXITS_ASK, verb_get},
+    {"verify", "prove what a job's steps were fed", EXITS_VERIFY, verb_verify},
+    {"workers", "list the workers, and the GPUs of one", EXITS_ASK, verb_workers},
+    {"drain", "empty a worker; its tasks go elsewhere", EXITS_ASK, verb_drain},
+    {"undrain", "a worker that was drained takes tasks again", EXITS_ASK, verb_undrain},
+    {"pki", "make the certificates of a cluster, and look at them", EXITS_HERE, verb_pki},
+    {"top", "watch the cluster: jobs, workers, speeds", EXITS_ASK, verb_top},
+    {"version", "print the versions of this command and the coordinator", EXITS_ASK, verb_version},
+    {.name = NULL},
+};
+
+static const struct option_row rows[] = {CLI_COORDINATOR_ROW};
+
+static const struct option_table main_table = {.program = "cadre",
+    .usage = "VERB [ARGUMENT...]",
+    .summary = "Cadre trains on many machines at once what was written for one.",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .stop_at_positional = true};
+
+static void print_overview(FILE *out)
+{
+    fprintf(out, "usage: cadre [--coordinator ADDRESS] [--tls-dir DIR] VERB [OPTION...]\n\n"
+                 "Cadre trains a program on many machines at once: you submit an executable, the\n"
+                 "coordinator starts it as tasks on its workers, and all tasks train one model.\n\n"
+                 "Verbs:\n");
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        fprintf(out, "  %-10s %s\n", verb->name, verb->summary);
+    }
+    fprintf(out,
+        "  %-10s the same as --help: `cadre help submit`\n\n"
+        "Examples:\n"
+        "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
+        "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
+        "  cadre submit --workers 2:4 ./digits             trains with 2 to 4 tasks\n"
+        "  cadre verify 3                                  was every sample fed exactly once?\n"
+        "  cadre get 3 -o results                          what job 3 left\n\n"
+        "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
+        "%s. On another host it needs TLS:\n"
+        "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
+        "`cadre VERB --help` tells more about each.\n\n",
+        "help", CADRE_CLIENT_ADDRESS_DEFAULT);
+    exits_print(EXITS_ASK, out);
+    fputs("`run` and `submit` exit as the job did, `verify` by what it found: see their --help.\n",
+        out);
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        if (strcmp(verb->name, name) == 0) {
+            return verb;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[sizeof verbs / sizeof verbs[0] + 1] = {"help"};
+    size_t count = 1;
+    for (const struct verb *verb = verbs; verb->name != NULL; verb++) {
+        names[count++] = verb->name;
+    }
+    names[count] = NULL;
+    const char *near = options_nearest(name, names);
+    if (near != NULL) {
+        fprintf(stderr, "cadre: there is no verb \"%s\"; did you mean `cadre %s`?\n", name, near);
+    } else {
+        fprintf(stderr, "cadre: there is no verb \"%s\"; `cadre --help` lists them\n", name);
+    }
+    return CLI_USAGE;
+}
+
+static int run_verb(struct cli *cli, int argc, char **argv)
+{
+    const struct verb *verb = find_verb(argv[0]);
+    if (verb != NULL) {
+        cli->exits = verb->exits;
+        return verb->run(cli, argc, argv);
+    }
+    if (strcmp(argv[0], "help") != 0) {
+        return unknown_verb(argv[0]);
+    }
+    verb = argc > 1 ? find_verb(argv[1]) : NULL;
+    if (verb != NULL) {
+        char help[] = "--help";
+        char *asked[] = {argv[1], help, NULL};
+        cli->exits = verb->exits;
+        return verb->run(cli, 2, asked);
+    }
+    if (argc > 1) {
+        return unknown_verb(argv[1]);
+    }
+    print_overview(stdout);
+    return CLI_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_common values = {0};
+    struct invocation invocation = {.table = &main_table, .values = &values};
+    struct cadre_error error = {0};
+    int code = CLI_DONE;
+    standard_streams_hold();
+    argv = private_words(argc, argv); /* before anything else: all can read our command line */
+    if (argv == NULL) {
+        fputs("cadre: no memory for the command line\n", stderr);
+        return CLI_FAILED;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2) */
+    if (options_parse(&main_table, argc, argv, &values, &invocation.result, &error) != CADRE_OK) {
+        code = invocation_usage(&invocation, "%s", error.text);
+    } else if (invocation.result.request == OPTIONS_HELP) {
+        print_overview(stdout);
+    } else if (options_answer(&main_table, &values, &invocation.result, stdout)) {
+        code = CLI_DONE;
+    } else if (invocation.result.first == argc) {
+        print_overview(stderr);
+        code = CLI_USAGE;
+    } else {
+        const enum option_source *sources = invocation.result.sources;
+        struct cli cli = {.coordinator = sources[0] == OPTION_COMMAND ? values.coordinator : NULL,
+            .tls = {.dir = sources[1] == OPTION_COMMAND ? values.tls.dir : NULL,
+                .cert = sources[2] == OPTION_COMMAND ? values.tls.cert : NULL,
+                .key = sources[3] == OPTION_COMMAND ? values.tls.key : NULL,
+                .ca = sources[4] == OPTION_COMMAND ? values.tls.ca : NULL}};
+        code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
+    }
+    options_free(&main_table, &values);
+    private_words_free(argv);
+    return invocation_end(&invocation, code);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/cadre/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/client/result.h"
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/crew_options.h"
+#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/monitor.h"
+#include "coordinator/cli/range.h"
+#include "deploy/local/local.h"
+
+#define ROW(member) .offset = offsetof(struct run_options, member)
+
+struct run_options {
+    char *tasks;
+    char *workers;
+    char *strategy;
+    struct crew_options crew;
+    uint64_t replicas;
+    char *gpus;
+    struct option_list environment;
+    char *output;
+    uint64_t grace_us;
+    uint64_t max_restarts;
+    uint64_t checkpoint_every;
+    uint64_t checkpoints_kept;
+    char *checkpoint_folder;
+    char *restore_path;
+};
+
+static const struct option_row rows[] = {
+    {.name = "tasks",
+        .letter = 'n',
+        .type = OPTION_TEXT,
+        ROW(tasks),
+        .metavar = "N|MIN:MAX",
+        .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
+                "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
+                "N:N. Default: 1."},
+    {.name = "workers",
+        .type = OPTION_TEXT,
+        ROW(workers),
+        .metavar = "N",
+        .help = "The same as --tasks; with --ps the tasks that run closures."},
+    {.name = "replicas",
+        .letter = 'r',
+        .type = OPTION_U64,
+        ROW(replicas),
+        .metavar = "N",
+        .fallback = "0",
+        .max = LIMIT_REPLICAS_PER_TASK,
+        .help = "Copies of the model in each task; 0: one per local device."},
+    {.name = "gpus",
+        .letter = 'g',
+        .type = OPTION_TEXT,
+        ROW(gpus),
+        .metavar = "all|none|N",
+        .environment = "CADRE_GPUS",
+        .fallback = "all",
+        .help =
+            "GPUs of this machine that the tasks share out: all that cadre-devices shows, none, "
+            "or the first N. Each task has its own; with more tasks than GPUs some have one "
+            "together."},
+    {.name = "env",
+        .letter = 'e',
+        .type = OPTION_LIST,
+        ROW(environment),
+        .metavar = "NAME=VALUE",
+        .help = "A variable of the tasks' environment, on top of this command's own."},
+    {.name = "output",
+        .letter = 'o',
+        .type = OPTION_TEXT,
+        ROW(output),
+        .metavar = "FOLDER",
+        .help = "Where tasks leave files: FOLDER/0, FOLDER/1 and so on. Default: the working "
+                "folder."},
+    {.name = "grace",
+        .type = OPTION_DURATION,
+        ROW(grace_us),
+        .metavar = "TIME",
+        .fallback = "5s",
+        .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
+    {.name = "max-restarts",
+        .type = OPTION_U64,
+        ROW(max_restarts),
+        .metavar = "N",
+        .fallback = "0",
+        .max = LIMIT_RESTARTS,
+        .help = "How often the job goes on after tasks failed; a task that did is started again. "
+                "0: the first failure ends it."},
+    {.name = "checkpoint-every",
+        .type = OPTION_U64,
+        ROW(checkpoint_every),
+        .metavar = "STEPS",
+        .max = LIMIT_POSITION,
+        .group = "Checkpoints",
+        .help = "Take a checkpoint each so many steps. Default: at the end, and when the program "
+                "asks."},
+    {.name = "keep-checkpoints",
+        .type = OPTION_U64,
+        ROW(checkpoints_kept),
+        .metavar = "N",
+        .fallback = "3",
+        .min = 1,
+        .max = LIMIT_CHECKPOINTS_KEPT,
+        .help = "Keep the newest so many."},
+    {.name = "checkpoint-folder",
+        .type = OPTION_TEXT,
+        ROW(checkpoint_folder),
+        .metavar = "FOLDER",
+        .help = "Where they go. Default: where the tasks leave their files."},
+    {.name = "restore",
+        .type = OPTION_TEXT,
+        ROW(restore_path),
+        .metavar = "PATH",
+        .help =
+            "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder. Of "
+            "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
+            "one is damaged; it is read once more for that."},
+    {.name = "strategy",
+        .type = OPTION_TEXT,
+        ROW(strategy),
+        .metavar = "NAME",
+        .group = "The strategy",
+        .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
+    CREW_ROWS(struct run_options),
+};
+
+static const struct option_table run_table = {.program = "cadre run",
+    .usage = "PROGRAM [--] [ARGUMENT...]",
+    .summary = "Runs a program on this machine as a job of one or more tasks, in the working "
+               "folder, with a coordinator that lives in this command: no daemon, no network but "
+               "loopback. Exits as the job did: 42 when it was preempted (SIGTERM to a task; see "
+               "cadre/preemption.h), with its state saved.",
+    .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
+             "  cadre run -n 2:4 --max-restarts 3 --checkpoint-every 100 ./digits\n"
+             "  cadre run --restore checkpoint-400.json ./digits\n"
+             "  cadre run --restore . ./digits\n"
+             "  cadre run --strategy parameter_server --workers 2 --ps 2 ./wide\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .stop_at_positional = true,
+    .positionals_max = LIMIT_ARGUMENTS + 2};
+
+static void on_output(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+{
+    monitor_output(user, slot, stream, (const char *)bytes, size);
+}
+
+static void on_changed(void *user, const struct job_info *info)
+{
+    cadre_job *job = view_job_new(info, NULL);
+    if (job != NULL) {
+        monitor_job(user, job);
+        cadre_client_free(job);
+    }
+}
+
+static void on_warning(void *user, const char *sentence)
+{
+    (void)user;
+    fprintf(stderr, "cadre run: warning: %s\n", sentence);
+}
+
+static void say(const struct invocation *invocation, const char *sentence)
+{
+    (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
+}
+
+static int run(const struct invocation *invocation, const struct local_options *options)
+{
+    static const struct local_watch watch = {
+        .output = on_output, .changed = on_changed, .warn = on_warning};
+    struct monitor monitor;
+    struct cadre_error error = {0};
+    char message[LIMIT_TEXT_BYTES] = "";
+    int code = CLI_FAILED;
+    cadre_status status = CADRE_RESOURCE_EXHAUSTED;
+    if (monitor_open(&monitor, options->tasks, true, stdout, stderr)) {
+        status = local_run(options, &watch, &monitor, &code, message, &error);
+    } else {
+        cadre_error_set(&error, status, "no memory to follow the tasks");
+    }
+    monitor_close(&monitor);
+    if (status != CADRE_OK) {
+        say(invocation, error.text);
+        return status == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    }
+    if (code != 0) {
+        say(invocation, message[0] != '\0' ? message : "the job failed");
+    }
+    return code;
+}
+
+/* How many, and of what types. CLI_DONE: it is known. */
+static int count_tasks(
+    const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most, struct crew *crew)
+{
+    const struct run_options *values = invocation->values;
+    const char *count = values->tasks != NULL ? values->tasks : values->workers;
+    int code = CLI_DONE;
+    if (values->tasks != NULL && (values->workers != NULL || values->crew.servers > 0)) {
+        return invocation_usage(invocation,
+            values->workers != NULL
+                ? "-n and --workers are the same: give one of them"
+                : "-n counts tasks that are alike: with --ps say --workers, which does not count "
+                  "the chief and the servers");
+    }
+    if (!range_parse(count != NULL ? count : "1", LIMIT_SLOTS_PER_WORKER, ret_least, ret_most)) {
+        return invocation_usage(invocation,
+            "%s: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
+            values->tasks != NULL ? "-n" : "--workers", count, LIMIT_SLOTS_PER_WORKER);
+    }
+    if (!crew_options_make(
+            invocation, &values->crew, values->strategy, *ret_least, *ret_most, crew, &code)) {
+        return code;
+    }
+    if (crew_is(crew)) {
+        *ret_least = *ret_most = (uint32_t)crew_tasks(crew);
+    }
+    return CLI_DONE;
+}
+
+/* Checks what the table could not, and runs. */
+static int run_program(const struct invocation *invocation)
+{
+    const struct run_options *values = invocation->values;
+    int words = invocation_words(invocation);
+    uint32_t tasks_min = 1;
+    uint32_t tasks = 1;
+    if (words == 0) {
+        return invocation_usage(
+            invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
+    }
+    struct crew crew;
+    int code = count_tasks(invocation, &tasks_min, &tasks, &crew);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    static const struct option_list no_files;
+    struct environment_list environment = {0};
+    if (!environment_options_make(
+            invocation, &values->environment, &no_files, &environment, &code)) {
+        environment_list_free(&environment);
+        return code;
+    }
+    int first = words > 1 && strcmp(invocation_word(invocation, 1), "--") == 0 ? 2 : 1;
+    const struct local_options options = {.program = invocation_word(invocation, 0),
+        .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
+        .argument_count = (size_t)(words - first),
+        .environment = (const char *const *)environment.items,
+        .environment_count = environment.count,
+        .tasks = tasks,
+        .tasks_min = tasks_min,
+        .strategy = values->strategy,
+        .crew = crew,
+        .replicas = (uint32_t)values->replicas,
+        .gpus = values->gpus,
+        .output = values->output,
+        .grace_us = values->grace_us,
+        .max_restarts = (uint32_t)values->max_restarts,
+        .checkpoint_every = values->checkpoint_every,
+        .checkpoints_kept = (uint32_t)values->checkpoints_kept,
+        .checkpoint_folder = values->checkpoint_folder,
+        .restore_path = values->restore_path};
+    code = run(invocation, &options);
+    environment_list_free(&environment);
+    return invocation_end(invocation, code);
+}
+
+int verb_run(const struct cli *cli, int argc, char **argv)
+{
+    struct run_options values = {0};
+    struct invocation invocation;
+    int code = CLI_DONE;
+    if (invocation_open(&invocation, cli, &run_table, &values, argc, argv, &code)) {
+        code = run_program(&invocation);
+    }
+    invocation_close(&invocation);
+    return code;
+}

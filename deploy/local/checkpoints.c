@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/local/checkpoints.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/checkpoint/choose.h"
+#include "common/checkpoint/content.h"
+
+struct known_checkpoint {
+    struct known_checkpoint *next;
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    char *path;
+};
+
+cadre_status local_checkpoints_open(
+    struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error)
+{
+    *checkpoints = (struct local_checkpoints){0};
+    if (folder == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(folder_make_durable(folder, 0755, error));
+    checkpoints->folder = realpath(folder, NULL);
+    return checkpoints->folder != NULL
+               ? CADRE_OK
+               : cadre_error_errno(error, errno, "cannot find the checkpoint folder %s", folder);
+}
+
+void local_checkpoints_close(struct local_checkpoints *checkpoints)
+{
+    while (checkpoints->known != NULL) {
+        struct known_checkpoint *next = checkpoints->known->next;
+        free(checkpoints->known->path);
+        free(checkpoints->known);
+        checkpoints->known = next;
+    }
+    free(checkpoints->folder);
+    *checkpoints = (struct local_checkpoints){0};
+}
+
+cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
+    const uint8_t sha256[LIMIT_SHA256_BYTES], const char *folder, const char *name,
+    struct cadre_error *error)
+{
+    struct known_checkpoint *known = calloc(1, sizeof *known);
+    if (known == NULL || asprintf(&known->path, "%s/%s", folder, name) < 0) {
+        free(known);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to remember the checkpoint %s", name);
+    }
+    memcpy(known->sha256, sha256, sizeof known->sha256);
+    known->next = checkpoints->known;
+    checkpoints->known = known;
+    return CADRE_OK;
+}
+
+cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
+    const struct checkpoint_ref *checkpoint, char **ret_path, struct cadre_error *error)
+{
+    const struct known_checkpoint *known = checkpoints->known;
+    while (known != NULL &&
+           memcmp(known->sha256, checkpoint->manifest_sha256, sizeof known->sha256) != 0) {
+        known = known->next;
+    }
+    int length = -1;
+    if (known != NULL) {
+        length = asprintf(ret_path, "%s", known->path);
+    } else if (checkpoint->shared && checkpoints->folder != NULL) {
+        length = asprintf(ret_path, "%s/%s", checkpoints->folder, checkpoint->path);
+    } else {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "the checkpoint of step %" PRIu64 " is not known here", checkpoint->position);
+    }
+    if (length < 0) {
+        *ret_path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another task");
+    }
+    return CADRE_OK;
+}
+
+/* What has to be there is looked for before anything starts. */
+static cadre_status check_file(
+    const char *manifest_path, const struct checkpoint_content *content, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    struct stat status;
+    int folder_bytes = (int)(strrchr(manifest_path, '/') - manifest_path);
+    if (asprintf(&path, "%.*s/%s", folder_bytes, manifest_path, content->file_name) < 0) {
+        path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
+    }
+    if (stat(path, &status) != 0) {
+        return cadre_error_errno(error, errno,
+            "the file %s, which the manifest %s is about, cannot be found beside it",
+            content->file_name, manifest_path);
+    }
+    if ((uint64_t)status.st_size != content->file_bytes) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s has %lld bytes, and its manifest says %" PRIu64 ": it is not whole", path,
+            (long long)status.st_size, content->file_bytes);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status read_named(struct local_checkpoints *checkpoints, const char *path,
+    struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *absolute = realpath(path, NULL);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    struct sha256 hash;
+    struct checkpoint_content content;
+    if (absolute == NULL) {
+        return cadre_error_errno(error, errno, "cannot read the checkpoint %s", path);
+    }
+    CADRE_TRY(file_read(absolute, LIMIT_MANIFEST_BYTES, &text, &size, error));
+    CADRE_TRY(sha256_of(text, size, &hash, error));
+    if (checkpoint_content_read(text, size, &content, error) != CADRE_OK) {
+        return cadre_error_wrap(error, error->code, "cannot go on from %s", path);
+    }
+    cadre_status status = check_file(absolute, &content, error);
+    *ret_checkpoint =
+        (struct core_checkpoint){.position = content.position, .manifest_bytes = size};
+    memcpy(ret_checkpoint->manifest_sha256, hash.bytes, sizeof hash.bytes);
+    checkpoint_content_free(&content);
+    CADRE_TRY(status);
+    const char *name = strrchr(absolute, '/') + 1;
+    snprintf(ret_checkpoint->path, sizeof ret_checkpoint->path, "%s", name);
+    return local_checkpoints_add(checkpoints, hash.bytes, "", absolute + 1, error);
+}
+
+cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,
+    struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
+{
+    cadre_status status = read_named(checkpoints, path, ret_checkpoint, error);
+    return status == CADRE_OK ? CADRE_OK : checkpoint_name_another(path, error);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of the embedded cluster, shared by its files only. */
+#ifndef CADRE_WORKER_LOCAL_STATE_H
+#define CADRE_WORKER_LOCAL_STATE_H
+
+#include <uv.h>
+
+#include "common/wire/wire.h"
+#include "coordinator/engine/engine.h"
+#include "worker/host/agent/agent.h"
+#include "deploy/local/checkpoints.h"
+#include "deploy/local/folders.h"
+#include "deploy/local/local.h"
+
+/* The one stream there is. */
+#define LOCAL_LINK ((struct link_id){1})
+
+/* A message of the engine to the agent, as a stream would carry it. */
+struct packed_down {
+    struct packed_down *next;
+    struct wire_buffer bytes;
+};
+
+struct local {
+    const struct local_options *options;
+    struct local_watch watch;
+    void *watch_user;
+    uv_loop_t loop;
+    uv_prepare_t turn;
+    uv_timer_t tick;
+    uv_signal_t signals[3];
+    struct engine *engine;
+    struct agent *agent;
+    struct wire_arena *arena;
+    struct packed_down *downs;
+    struct packed_down **downs_tail;
+    char *program; /* absolute */
+    struct local_folders folders;
+    int guard_fd; /* -1: none */
+    struct local_checkpoints checkpoints;
+    uint8_t
+        named[LIMIT_SHA256_BYTES]; /* the manifest that the user named, which nothing replaces */
+    struct task_ref damaged_task;  /* was to go on from a checkpoint that is damaged, of: */
+    uint64_t damaged_step;
+    struct slot_gpus *gpus;
+    struct job_id job;
+    unsigned interrupts;
+    bool ended;
+    int exit_code;
+    char message[LIMIT_TEXT_BYTES];
+    bool broken;
+    struct cadre_error error;
+};
+
+/* local.c: the run is over, and this is why; the first one counts. */
+void local_break(struct local *local, const struct cadre_error *error);
+
+/* sink.c: what the engine says. */
+extern const struct engine_sink local_sink;
+/* Hands the oldest message of the queue to the agent; false: there is none. */
+bool local_deliver(struct local *local);
+void local_drop_messages(struct local *local);
+
+/* front.c: what the agent says. */
+extern const struct agent_front local_front;
+
+/* gpus.c: local->gpus, for its tasks. */
+cadre_status local_gpus_open(struct local *local, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment that a task starts with. */
+#ifndef CADRE_WORKER_AGENT_ENVIRONMENT_H
+#define CADRE_WORKER_AGENT_ENVIRONMENT_H
+
+#include "worker/host/agent/agent_state.h"
+
+/* A NULL-terminated list of "NAME=value", each one malloc'ed. {0} is an empty one. */
+struct environment {
+    char **items;
+    size_t count;
+    size_t capacity;
+};
+
+/* In rising precedence: this process's own (only when the launch says so) or PATH, HOME, LANG and
+ * TMPDIR, and what the host's operator says of its GPUs (CADRE_PLUGIN, CADRE_NCCL,
+ * CUDA_DEVICE_ORDER, NCCL_*); the job's; Cadre's CADRE_* variables and CUDA_VISIBLE_DEVICES, which
+ * nobody may override. */
+cadre_status environment_of_task(
+    struct environment *environment, const struct agent_task *task, struct cadre_error *error);
+void environment_free(struct environment *environment);
+
+/* The variable by which a stray process is known to belong to a task:
+ * "CADRE_TASK=<job>.<slot>.<incarnation>". */
+#define ENVIRONMENT_TASK "CADRE_TASK"
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/agent/orphans.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "worker/host/agent/process_variable.h"
+
+/* Who is killed may have started another meanwhile: passes, until one finds nobody. */
+#define PASSES_MAX 16
+#define DEATH_MS   2000
+
+struct search {
+    const char *folder;
+    bool (*spared)(const char *socket, const void *user);
+    const void *user;
+    void (*told)(pid_t pid);
+};
+
+/* A daemon in a container may have a folder of the same path, and its tasks name that. */
+static bool is_our_folder(const char *folder, pid_t pid)
+{
+    char path[4096];
+    struct stat here;
+    struct stat there;
+    if (stat(folder, &here) != 0) {
+        return true; /* nothing is there by which they could be told apart */
+    }
+    snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, folder);
+    return stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+static bool is_sought(const struct search *search, pid_t pid)
+{
+    char socket[4096];
+    size_t length = strlen(search->folder);
+    return process_variable(pid, "CADRE_SOCKET", socket, sizeof socket) &&
+           strncmp(socket, search->folder, length) == 0 &&
+           (socket[length] == '/' || socket[length] == '\0') &&
+           is_our_folder(search->folder, pid) &&
+           (search->spared == NULL || !search->spared(socket, search->user));
+}
+
+/* Killed, and waited for: nobody writes in its folders any more. The descriptor makes sure that it
+ * is still the one that was looked at. */
+static bool end_if_sought(const struct search *search, pid_t pid)
+{
+    CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);
+    if (process < 0 || !is_sought(search, pid)) {
+        return false;
+    }
+    if (search->told != NULL) {
+        search->told(pid);
+    }
+    struct pollfd end = {.fd = process, .events = POLLIN};
+    if (pidfd_send_signal(process, SIGKILL, NULL, 0) == 0) {
+        (void)poll(&end, 1, DEATH_MS);
+    }
+    return true;
+}
+
+static bool end_some(const struct search *search)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    bool found = false;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 0 && pid != getpid() && end_if_sought(search, pid)) {
+            found = true;
+        }
+    }
+    return found;
+}
+
+void orphans_end_but(const char *folder, bool (*spared)(const char *socket, const void *user),
+    const void *user, void (*told)(pid_t pid))
+{
+    const struct search search = {folder, spared, user, told};
+    for (int pass = 0; pass < PASSES_MAX && end_some(&search); pass++) {
+    }
+}
+
+void orphans_end(const char *folder, void (*told)(pid_t pid))
+{
+    orphans_end_but(folder, NULL, NULL, told);
+}

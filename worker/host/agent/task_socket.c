@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The Unix socket on which one task is served. Who connects is known by the path: each task has its
+ * own, and only its user may open it. One connection at a time; a second one is told so and closed.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "worker/host/agent/agent_state.h"
+#include "worker/host/isolate/peer.h"
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+/* What may wait for a program that does not read; it could make us send without end. */
+#define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
+
+/* A program can do what is told here in a loop. */
+__attribute__((format(printf, 2, 3))) static void note(
+    struct agent_task *task, const char *format, ...)
+{
+    char text[LIMIT_TEXT_BYTES];
+    uint64_t left_out;
+    if (!notices_take(&task->notices, clock_monotonic_us(), &left_out)) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (left_out > 0) {
+        agent_notice(
+            task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text, left_out);
+    } else {
+        agent_notice(task->agent, task->ref, "%s", text);
+    }
+}
+
+struct write_request {
+    uv_write_t request;
+    uint8_t bytes[];
+};
+
+static void on_connection_closed(uv_handle_t *handle)
+{
+    struct task_connection *connection = handle->data;
+    struct agent_task *task = connection->task;
+    struct task_connection **at = &task->connections;
+    while (*at != connection) {
+        at = &(*at)->next;
+    }
+    *at = connection->next;
+    frame_reader_free(&connection->reader);
+    free(connection);
+    if (!task->forgotten) {
+        process_finish(task);
+    }
+    agent_task_handle_closed(task);
+}
+
+/* Ends a connection; the task forgets it first, so that a new one may come. */
+static void drop(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    if (task->connection == connection) {
+        task->connection = NULL;
+    }
+    if (!uv_is_closing((uv_handle_t *)&connection->pipe)) {
+        uv_close((uv_handle_t *)&connection->pipe, on_connection_closed);
+    }
+}
+
+static void lose(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    bool was_open = task->connection == connection;
+    drop(connection);
+    if (was_open && !task->forgotten) {
+        agent_step_after(
+            task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+    }
+}
+
+void task_socket_drop(struct agent_task *task)
+{
+    if (task->connection != NULL) {
+        lose(task->connection);
+    }
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    (void)status; /* the reading side sees a broken connection */
+    free(request);
+}
+
+static void on_written_last(uv_write_t *request, int status)
+{
+    struct task_connection *connection = request->handle->data;
+    on_written(request, status);
+    drop(connection);
+}
+
+/* What does not fit into the socket now waits in a request. */
+static void write_later(
+    struct task_connection *connection, const void *bytes, size_t size, bool last)
+{
+    struct write_request *write = malloc(sizeof *write + size);
+    if (write == NULL) {
+        lose(connection);
+        return;
+    }
+    memcpy(write->bytes, bytes, size);
+    uv_buf_t buffer = uv_buf_init((char *)write->bytes, (unsigned)size);
+    if (uv_write(&write->request, (uv_stream_t *)&connection->pipe, &buffer, 1,
+            last ? on_written_last : on_written) != 0) {
+        free(write);
+        if (last) {
+            drop(connection);
+        }
+    }
+}
+
+/* A release goes to every task of the job: mostly there is room, and one system call does it. */
+static void write_bytes(struct task_connection *connection, const uint8_t *bytes, size_t size)
+{
+    uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)size);
+    int written = uv_try_write((uv_stream_t *)&connection->pipe, &buffer, 1);
+    size_t done = written > 0 ? (size_t)written : 0;
+    if (done < size) {
+        write_later(connection, bytes + done, size - done, false);
+    }
+}
+
+static bool pack(struct agent_task *task, const struct task_down *down)
+{
+    struct cadre_error error = {0};
+    wire_buffer_clear(&task->agent->frame);
+    if (frame_pack_task_down(down, &task->agent->frame, &error) != CADRE_OK) {
+        note(task, "a message to the task was dropped: %s", error.text);
+        return false;
+    }
+    return true;
+}
+
+void task_socket_send(struct agent_task *task, const struct task_down *down)
+{
+    if (task->connection == NULL || !pack(task, down)) {
+        return;
+    }
+    const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
+    if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
+        note(task, "the program does not read what it is told: its connection is closed");
+        lose(task->connection);
+        return;
+    }
+    write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size);
+}
+
+static void refuse(struct task_connection *connection, cadre_status code, const char *text)
+{
+    struct agent_task *task = connection->task;
+    struct task_down down = {.type = TASK_DOWN_REFUSED, .refused = {.code = code, .text = text}};
+    uv_read_stop((uv_stream_t *)&connection->pipe);
+    if (task->connection == connection) {
+        task->connection = NULL;
+    }
+    if (pack(task, &down)) {
+        write_later(connection, task->agent->frame.bytes, task->agent->frame.size, true);
+    } else {
+        drop(connection);
+    }
+}
+
+void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text)
+{
+    note(task, "the program's connection was refused: %s", text);
+    if (task->connection != NULL) {
+        refuse(task->connection, code, text);
+    }
+}
+
+static void take_frame(struct task_connection *connection, const uint8_t *payload, size_t size)
+{
+    struct agent_task *task = connection->task;
+    struct agent *agent = task->agent;
+    struct cadre_error error = {0};
+    struct task_up up;
+    wire_arena_reset(agent->arena);
+    cadre_status status = wire_unpack_task_up(payload, size, agent->arena, &up, &error);
+    if (status != CADRE_OK) {
+        note(task, "a frame of the program is refused: %s", error.text);
+        refuse(connection, status, error.text);
+        agent_step(
+            agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+        return;
+    }
+    agent_step(
+        agent, &(struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task->ref, .up = &up});
+}
+
+/* The frames that are whole; stops when one of them ended the connection. */
+static void take_frames(struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    struct cadre_error error = {0};
+    const uint8_t *payload;
+    size_t size;
+    cadre_status status = CADRE_OK;
+    while (task->connection == connection && !task->forgotten &&
+           (status = frame_reader_next(&connection->reader, &payload, &size, &error)) == CADRE_OK) {
+        take_frame(connection, payload, size);
+    }
+    if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
+        note(task, "the program's frames are refused: %s", error.text);
+        refuse(connection, status, error.text);
+        agent_step(
+            task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
+    }
+}
+
+/* The first eight bytes; false while they are not whole or when they ended the connection. */
+static bool take_preamble(struct task_connection *connection, const uint8_t **bytes, size_t *size)
+{
+    size_t missing = FRAME_PREAMBLE_BYTES - connection->preamble_size;
+    size_t taken = *size < missing ? *size : missing;
+    memcpy(connection->preamble + connection->preamble_size, *bytes, taken);
+    connection->preamble_size += taken;
+    *bytes += taken;
+    *size -= taken;
+    if (connection->preamble_size < FRAME_PREAMBLE_BYTES) {
+        return false;
+    }
+    struct cadre_error error = {0};
+    if (taken > 0 && frame_preamble_check(connection->preamble,
+                         connection->task->start.spec.program.name, &error) != CADRE_OK) {
+        note(connection->task, "%s", error.text);
+        drop(connection);
+        return false;
+    }
+    return true;
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    (void)handle;
+    (void)suggested;
+    buffer->base = malloc(READ_BYTES);
+    buffer->len = buffer->base != NULL ? READ_BYTES : 0;
+}
+
+static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
+{
+    struct task_connection *connection = stream->data;
+    if (got < 0) {
+        free(buffer->base);
+        lose(connection);
+        return;
+    }
+    const uint8_t *bytes = (const uint8_t *)buffer->base;
+    size_t size = (size_t)got;
+    if (size > 0 && take_preamble(connection, &bytes, &size) && size > 0) {
+        uint8_t *room = frame_reader_room(&connection->reader, size);
+        if (room == NULL) {
+            lose(connection);
+        } else {
+            memcpy(room, bytes, size);
+            frame_reader_commit(&connection->reader, size);
+            take_frames(connection);
+        }
+    }
+    free(buffer->base);
+}
+
+/* Another task of the same job runs as the same user. */
+static bool is_of_task(const struct task_connection *connection)
+{
+    struct agent_task *task = connection->task;
+    const struct task_confinement *owner = &task->confinement;
+    struct peer peer = {0};
+    uv_os_fd_t fd;
+    if (uv_fileno((const uv_handle_t *)&connection->pipe, &fd) == 0 &&
+        peer_is_task(fd, owner->change_user ? owner->uid : geteuid(),
+            task->pid > 0 ? task->pid : task->keeper_pid, &owner->group, &peer)) {
+        return true;
+    }
+    note(task, "process %ld of user %u, which is none of the task's, was refused its connection",
+        (long)peer.pid, (unsigned)peer.uid);
+    return false;
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct agent_task *task = listener->data;
+    struct task_connection *connection = status == 0 ? calloc(1, sizeof *connection) : NULL;
+    if (connection == NULL) {
+        return;
+    }
+    connection->task = task;
+    connection->next = task->connections;
+    task->connections = connection;
+    uv_pipe_init(task->agent->loop, &connection->pipe, 0);
+    connection->pipe.data = connection;
+    agent_task_handle_opened(task);
+    if (uv_accept(listener, (uv_stream_t *)&connection->pipe) != 0) {
+        drop(connection);
+        return;
+    }
+    if (task->agent->setup.checks_peers && !is_of_task(connection)) {
+        drop(connection);
+        return;
+    }
+    uint8_t preamble[FRAME_PREAMBLE_BYTES];
+    frame_preamble_write(preamble);
+    write_bytes(connection, preamble, sizeof preamble);
+    if (task->connection != NULL) {
+        refuse(connection, CADRE_ALREADY_EXISTS,
+            "another process of this task is connected already: only one process of a task may "
+            "call cadre_init");
+        return;
+    }
+    task->connection = connection;
+    task_socket_read(task);
+}
+
+void task_socket_read(struct agent_task *task)
+{
+    bool started = task->has_process || task->reaped;
+    if (task->connection != NULL && started) {
+        uv_read_start((uv_stream_t *)&task->connection->pipe, on_room, on_bytes);
+    }
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    agent_task_handle_closed(handle->data);
+}
+
+cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error)
+{
+    uv_pipe_init(task->agent->loop, &task->listener, 0);
+    task->listener.data = task;
+    task->listening = true;
+    agent_task_handle_opened(task);
+    int result = uv_pipe_open(&task->listener, task->bound);
+    if (result == 0) {
+        task->bound = -1;
+        result = uv_listen((uv_stream_t *)&task->listener, 4, on_connection);
+    }
+    if (result != 0) {
+        return cadre_error_errno(error, -result, "cannot serve the task on %s", task->socket_path);
+    }
+    return CADRE_OK;
+}
+
+void task_socket_close(struct agent_task *task)
+{
+    struct task_connection *next;
+    for (struct task_connection *at = task->connections; at != NULL; at = next) {
+        next = at->next; /* also those that never read why they are refused */
+        drop(at);
+    }
+    if (task->notices.left_out > 0) {
+        agent_notice(task->agent, task->ref,
+            "what it did on its socket was not told %" PRIu64 " times", task->notices.left_out);
+        task->notices.left_out = 0;
+    }
+    if (task->listening) {
+        task->listening = false;
+        uv_close((uv_handle_t *)&task->listener, on_listener_closed);
+    }
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The contents of a task's files: from the cache of this host, else from the coordinator by
+ * Agents.GetBlob. A content is written to a temporary file, checked against its hash, then renamed.
+ * What became of it since is asked when it is copied for a task (content.c) and while the task runs
+ * (cache_check.c). Threads of the pool do what touches files, one piece at a time: the call is not
+ * read on while a chunk is written. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/wire/methods.h"
+#include "worker/host/daemon/daemon.h"
+
+struct fetch {
+    struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */
+    struct daemon *daemon;
+    struct rpc_call *call; /* NULL: not begun, or ended */
+    struct file_work work;
+    char name[LIMIT_FILE_NAME_BYTES]; /* of the file; what follows is copied, too */
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    uint64_t size_bytes;
+    bool renews;    /* for the cache, while the task runs */
+    bool is_cached; /* it was there */
+    bool was_here;  /* another task fetched it at the same time */
+    bool ended;     /* the call, while a thread was at work, with: */
+    cadre_status end_status;
+    char end_text[LIMIT_TEXT_BYTES];
+    char *path; /* in the cache */
+    char *temporary;
+    int fd;
+    struct sha256_stream *hash;
+    uint8_t *chunk; /* that is being written */
+    size_t chunk_bytes;
+    size_t chunk_capacity;
+    struct cadre_error error; /* ours, when code is set */
+};
+
+static void fetch_free(struct fetch *fetch)
+{
+    sha256_close(fetch->hash);
+    free(fetch->chunk);
+    free(fetch->temporary);
+    free(fetch->path);
+    free(fetch);
+}
+
+/* ---- in a thread ---- */
+
+static void look(void *user)
+{
+    struct fetch *fetch = user;
+    struct stat status;
+    fetch->is_cached = !fetch->renews && stat(fetch->path, &status) == 0 &&
+                       (uint64_t)status.st_size == fetch->size_bytes;
+    if (fetch->is_cached) {
+        cache_used(fetch->path);
+        return;
+    }
+    fetch->fd = open(fetch->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fetch->fd < 0) {
+        cadre_error_errno(&fetch->error, errno, "cannot make %s", fetch->temporary);
+    }
+}
+
+static void write_chunk(void *user)
+{
+    struct fetch *fetch = user;
+    if (sha256_add(fetch->hash, fetch->chunk, fetch->chunk_bytes, &fetch->error) == CADRE_OK) {
+        (void)file_write_all(
+            fetch->fd, fetch->temporary, fetch->chunk, fetch->chunk_bytes, &fetch->error);
+    }
+}
+
+static void keep(void *user)
+{
+    struct fetch *fetch = user;
+    struct sha256 made;
+    if (sha256_finish(fetch->hash, &made, &fetch->error) != CADRE_OK) {
+        return;
+    }
+    if (memcmp(made.bytes, fetch->sha256, sizeof made.bytes) != 0) {
+        cadre_error_set(&fetch->error, CADRE_DATA_LOSS,
+            "file %s came from the coordinator with another content than its hash says",
+            fetch->name);
+        return;
+    }
+    fetch->was_here = access(fetch->path, F_OK) == 0;
+    if (rename(fetch->temporary, fetch->path) != 0) {
+        cadre_error_errno(&fetch->error, errno, "cannot keep file %s on this host", fetch->name);
+        return;
+    }
+    close(fetch->fd);
+    fetch->fd = -1;
+}
+
+/* What came by halves goes. */
+static void drop(void *user)
+{
+    struct fetch *fetch = user;
+    close(fetch->fd);
+    unlink(fetch->temporary);
+    fetch->fd = -1;
+}
+
+/* ---- on the loop ---- */
+
+static void after_drop(void *user)
+{
+    fetch_free(user);
+}
+
+static void dispose(struct fetch *fetch)
+{
+    if (fetch->fd < 0) {
+        fetch_free(fetch);
+    } else if (fetch->daemon->closes) {
+        drop(fetch); /* nothing waits for this loop any more */
+        fetch_free(fetch);
+    } else {
+        file_work_start(&fetch->work, fetch->daemon, drop, after_drop, fetch);
+    }
+}
+
+/* If it is not here again, the next task that takes it fetches it. */
+static void tell_renewed(
+    const struct task_files *task, const char *name, cadre_status status, const char *reason)
+{
+    if (status == CADRE_OK) {
+        log_event(LOG_LEVEL_INFO, "cache", "a content was fetched anew from the coordinator",
+            LOG_U64("job", task->ref.job.n), LOG_STR("file", name));
+    } else {
+        log_event(LOG_LEVEL_WARNING, "cache",
+            "a content could not be fetched anew: the next task that takes it tries again",
+            LOG_U64("job", task->ref.job.n), LOG_STR("file", name), LOG_STR("reason", reason));
+    }
+}
+
+static void finish(struct fetch *fetch, cadre_status status, const char *text)
+{
+    struct task_files *task = fetch->task;
+    struct cadre_error error;
+    cadre_error_set(&error, status, "%s", text); /* the text may be the fetch's */
+    if (task != NULL) {
+        task->fetch = NULL;
+    }
+    if (task != NULL && fetch->renews) {
+        tell_renewed(task, fetch->name, status, text);
+    }
+    bool goes_on = task != NULL && !fetch->renews;
+    dispose(fetch);
+    if (goes_on && status == CADRE_OK) {
+        task->next_file++;
+        fetch_next(task);
+    } else if (goes_on && status != CADRE_UNAVAILABLE) {
+        later_start(task, &error);
+    } /* else the next link goes on: tasks_linked */
+}
+
+static void after_keep(void *user)
+{
+    struct fetch *fetch = user;
+    if (fetch->error.code == CADRE_OK) {
+        cache_added(fetch->daemon, fetch->size_bytes, fetch->was_here);
+    }
+    finish(fetch, fetch->error.code, fetch->error.text);
+}
+
+/* The call is over, and no thread is at work. */
+static void end(struct fetch *fetch, cadre_status status, const char *text)
+{
+    if (fetch->task == NULL) {
+        dispose(fetch);
+    } else if (fetch->error.code != CADRE_OK) {
+        finish(fetch, fetch->error.code, fetch->error.text);
+    } else if (status == CADRE_OK) {
+        file_work_start(&fetch->work, fetch->daemon, keep, after_keep, fetch);
+    } else {
+        struct cadre_error error;
+        cadre_error_set(
+            &error, status, "file %s does not come from the coordinator: %s", fetch->name, text);
+        finish(fetch, status, error.text);
+    }
+}
+
+static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    (void)call;
+    struct fetch *fetch = user;
+    fetch->call = NULL;
+    if (fetch->work.runs) {
+        fetch->ended = true;
+        fetch->end_status = status;
+        snprintf(fetch->end_text, sizeof fetch->end_text, "%s", text);
+    } else {
+        end(fetch, status, text);
+    }
+}
+
+static void after_write(void *user)
+{
+    struct fetch *fetch = user;
+    if (fetch->ended) {
+        end(fetch, fetch->end_status, fetch->end_text);
+    } else if (fetch->error.code != CADRE_OK) {
+        rpc_call_cancel(fetch->call);
+    } else {
+        rpc_call_resume(fetch->call);
+    }
+}
+
+/* The chunk dies with the message. */
+static cadre_status take_chunk(struct fetch *fetch, const struct blob_chunk *chunk)
+{
+    if (chunk->byte_count > fetch->chunk_capacity) {
+        uint8_t *grown = realloc(fetch->chunk, chunk->byte_count);
+        if (grown == NULL) {
+            return cadre_error_set(&fetch->error, CADRE_RESOURCE_EXHAUSTED,
+                "the worker has no memory to fetch file %s", fetch->name);
+        }
+        fetch->chunk = grown;
+        fetch->chunk_capacity = chunk->byte_count;
+    }
+    if (chunk->byte_count > 0) {
+        memcpy(fetch->chunk, chunk->bytes, chunk->byte_count);
+    }
+    fetch->chunk_bytes = chunk->byte_count;
+    return CADRE_OK;
+}
+
+static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct fetch *fetch = user;
+    if (fetch->task == NULL || fetch->error.code != CADRE_OK) {
+        return;
+    }
+    struct blob_chunk chunk;
+    wire_arena_reset(fetch->daemon->arena);
+    if (wire_unpack_blob_chunk(data, length, fetch->daemon->arena, &chunk, &fetch->error) !=
+            CADRE_OK ||
+        take_chunk(fetch, &chunk) != CADRE_OK) {
+        rpc_call_cancel(call);
+    } else if (fetch->chunk_bytes > 0) {
+        rpc_call_pause(call);
+        file_work_start(&fetch->work, fetch->daemon, write_chunk, after_write, fetch);
+    }
+}
+
+static const struct rpc_client_ops fetch_ops = {.on_message = on_message, .on_status = on_status};
+
+static cadre_status begin_call(struct fetch *fetch, struct cadre_error *error)
+{
+    struct daemon *daemon = fetch->daemon;
+    CADRE_TRY(sha256_open(&fetch->hash, error));
+    struct get_blob_request request;
+    memcpy(request.sha256, fetch->sha256, sizeof request.sha256);
+    wire_buffer_clear(&daemon->packed);
+    CADRE_TRY(wire_pack_get_blob_request(&request, &daemon->packed, error));
+    struct rpc_call_options options = {
+        .path = METHOD_AGENTS_GET_BLOB, .server_streams = true, .ops = &fetch_ops, .user = fetch};
+    CADRE_TRY(rpc_channel_call(daemon->channel, &options, &fetch->call, error));
+    if (rpc_call_send(fetch->call, daemon->packed.bytes, daemon->packed.size, error) != CADRE_OK) {
+        rpc_call_cancel(fetch->call); /* its end tells */
+        error->code = CADRE_OK;
+    }
+    return CADRE_OK;
+}
+
+static void after_look(void *user)
+{
+    struct fetch *fetch = user;
+    if (fetch->task == NULL) {
+        dispose(fetch);
+    } else if (fetch->is_cached) {
+        fetch->daemon->counts.cache_hits++;
+        finish(fetch, CADRE_OK, "");
+    } else if (fetch->error.code != CADRE_OK || begin_call(fetch, &fetch->error) != CADRE_OK) {
+        finish(fetch, fetch->error.code, fetch->error.text);
+    }
+}
+
+static cadre_status fetch_file(
+    struct task_files *task, const struct job_file *file, bool renews, struct cadre_error *error)
+{
+    struct daemon *daemon = task->daemon;
+    struct fetch *fetch = calloc(1, sizeof *fetch);
+    char *path = place_blob_path(daemon, file->sha256);
+    char *temporary = NULL;
+    if (asprintf(&temporary, "%s/" FETCH_PREFIX "%" PRIu64, daemon->blob_dir,
+            ++daemon->temporary_last) < 0) {
+        temporary = NULL;
+    }
+    if (fetch == NULL || path == NULL || temporary == NULL) {
+        free(fetch);
+        free(path);
+        free(temporary);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a file");
+    }
+    *fetch = (struct fetch){.task = task,
+        .daemon = daemon,
+        .size_bytes = file->size_bytes,
+        .renews = renews,
+        .path = path,
+        .temporary = temporary,
+        .fd = -1};
+    snprintf(fetch->name, sizeof fetch->name, "%s", file->name);
+    memcpy(fetch->sha256, file->sha256, sizeof fetch->sha256);
+    task->fetch = fetch;
+    file_work_start(&fetch->work, daemon, look, after_look, fetch);
+    return CADRE_OK;
+}
+
+void fetch_next(struct task_files *task)
+{
+    if (task->next_file > task->spec->file_count) {
+        restore_start(task);
+        return;
+    }
+    struct cadre_error error = {0};
+    if (fetch_file(task, tasks_file(task, task->next_file), false, &error) != CADRE_OK) {
+        later_start(task, &error);
+    }
+}
+
+void fetch_renew(struct task_files *task, const struct job_file *file)
+{
+    struct cadre_error error = {0};
+    if (task->fetch == NULL && fetch_file(task, file, true, &error) != CADRE_OK) {
+        tell_renewed(task, file->name, error.code, error.text);
+    }
+}
+
+void fetch_cancel(struct task_files *task)
+{
+    struct fetch *fetch = task->fetch;
+    task->fetch = NULL;
+    if (fetch != NULL) {
+        fetch->task = NULL;
+        if (fetch->call != NULL) {
+            rpc_call_cancel(fetch->call);
+        } /* else a thread is at work, and its end frees it */
+    }
+}

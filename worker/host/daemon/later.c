@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What could not be done for want of room, here or at the coordinator, and is tried again after a
+ * while. */
+#include <stdlib.h>
+
+#include "worker/host/daemon/daemon.h"
+
+#define AGAIN_MS 1000
+
+/* A task whose files find no room on this host waits so often; then it fails with what is said
+ * here. So does a checkpoint for which the coordinator has none, and is dropped. */
+#define TRIES_MAX 60
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct daemon *daemon = timer->data;
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        if (task->log_waits) {
+            task->log_waits = false;
+            logs_ship(task);
+        }
+        if (task->publish_waits && task->publish != NULL) {
+            task->publish_waits = false;
+            publish_resume(task);
+        }
+        if (task->collecting) {
+            outputs_resume(task);
+        } else if (task->start_waits && !task->failed) {
+            task->start_waits = false;
+            tasks_start(task);
+        }
+    }
+}
+
+void later_open(struct daemon *daemon)
+{
+    uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->later);
+    daemon->later.data = daemon;
+}
+
+void later_arm(struct daemon *daemon)
+{
+    if (!uv_is_active((uv_handle_t *)&daemon->later)) {
+        uv_timer_start(&daemon->later, on_timer, AGAIN_MS, 0);
+    }
+}
+
+void later_close(struct daemon *daemon)
+{
+    uv_close((uv_handle_t *)&daemon->later, NULL);
+}
+
+bool later_publish(struct task_files *task, const char *reason)
+{
+    if (task->publish_tries >= TRIES_MAX) {
+        return false;
+    }
+    if (task->publish_tries++ == 0) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint waits for room at the coordinator",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", reason));
+    }
+    task->publish_waits = true;
+    later_arm(task->daemon);
+    return true;
+}
+
+void later_start(struct task_files *task, const struct cadre_error *error)
+{
+    if (error->code != CADRE_RESOURCE_EXHAUSTED || task->starts >= TRIES_MAX) {
+        tasks_fail(task, error->text);
+        return;
+    }
+    if (task->starts++ == 0) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a task waits for room to start",
+            LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+            LOG_STR("reason", error->text));
+    }
+    free(task->restore_path);
+    task->restore_path = NULL;
+    task->start_waits = true;
+    later_arm(task->daemon);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one stream to the coordinator. It is opened again for as long as the daemon lives, with a
+ * growing pause that is never the same for two workers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/pure/prng.h"
+#include "common/wire/methods.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/mesh_host.h"
+
+/* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
+#define RETRY_MIN_US  (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US  (2 * CADRE_US_PER_S)
+#define TELL_AGAIN_US (60 * CADRE_US_PER_S)
+
+static void on_retry(uv_timer_t *timer)
+{
+    link_start(timer->data);
+}
+
+static void retry_later(struct daemon *daemon)
+{
+    daemon->retry_us = daemon->retry_us * 2;
+    if (daemon->retry_us < RETRY_MIN_US) {
+        daemon->retry_us = RETRY_MIN_US;
+    } else if (daemon->retry_us > RETRY_MAX_US) {
+        daemon->retry_us = RETRY_MAX_US;
+    }
+    struct prng prng = {clock_monotonic_us()};
+    uint64_t pause_us = daemon->retry_us / 2 + prng_below(&prng, daemon->retry_us / 2 + 1);
+    uv_timer_start(&daemon->retry, on_retry, pause_us / 1000 + 1, 0);
+}
+
+/* Found anew by each stream: a host's address may have changed, and so may the coordinator's. */
+static void find_mesh_host(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    char host[MESH_HOST_BYTES];
+    if (!mesh_host_is_auto(daemon->options.mesh_host)) {
+        return;
+    }
+    cadre_status status = mesh_host_toward(rpc_call_peer(daemon->join), host, &error);
+    if (status == CADRE_OK) {
+        status = agent_set_mesh_host(daemon->agent, host, &error);
+    }
+    if (status != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "link", "tasks listen where they did before",
+            LOG_STR("reason", error.text));
+        return;
+    }
+    log_event(LOG_LEVEL_DEBUG, "link", "tasks listen on this host's address toward the coordinator",
+        LOG_STR("mesh_host", host));
+}
+
+static void take_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
+{
+    log_event(LOG_LEVEL_INFO, "link", "joined the coordinator",
+        LOG_U64("worker", welcome->worker.n), LOG_STR("coordinator", daemon->options.coordinator));
+    daemon->linked = true;
+    daemon->retry_us = 0;
+    daemon->tries = 0;
+    if (!daemon->was_linked && daemon->options.ready_file != NULL) {
+        struct cadre_error error = {0};
+        daemon->ready_told =
+            file_write_atomic(daemon->options.ready_file, "joined\n", 7, 0644, &error) == CADRE_OK;
+        if (!daemon->ready_told) {
+            log_event(LOG_LEVEL_WARNING, "link", "cannot write the ready file",
+                LOG_STR("reason", error.text));
+        }
+    }
+    daemon->was_linked = true;
+}
+
+static void on_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct agent_down down;
+    if (daemon->join != call) {
+        return; /* the daemon is closing */
+    }
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_agent_down(data, length, daemon->arena, &down, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "link", "a message of the coordinator is refused",
+            LOG_STR("reason", error.text));
+        rpc_call_abort(call, error.code, error.text);
+        return;
+    }
+    if (down.type == AGENT_DOWN_LOG_ACK) {
+        struct task_files *task = tasks_find(daemon, down.log_ack.task);
+        if (task != NULL) {
+            logs_acked(task, down.log_ack.offset);
+        }
+        return;
+    }
+    if (down.type == AGENT_DOWN_WELCOME) {
+        if (term_take(daemon, &down.welcome.term, &error) != CADRE_OK) {
+            rpc_call_abort(call, error.code, error.text);
+            return;
+        }
+        take_welcome(daemon, &down.welcome);
+        find_mesh_host(daemon);
+    }
+    agent_down(daemon->agent, &down);
+    if (down.type == AGENT_DOWN_WELCOME) {
+        tasks_linked(daemon);
+    }
+}
+
+/* As long as the reason is the same, once in a while. */
+static void tell_why(struct daemon *daemon, cadre_status status, const char *text)
+{
+    bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
+                   status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED ||
+                   status == CADRE_PERMISSION_DENIED || status == CADRE_UNAUTHENTICATED;
+    uint64_t now_us = clock_monotonic_us();
+    bool same = strncmp(daemon->refusal, text, sizeof daemon->refusal - 1) == 0;
+    daemon->tries++;
+    if (same && !daemon->linked && now_us - daemon->refusal_us < TELL_AGAIN_US) {
+        return;
+    }
+    log_event(refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "link",
+        refused ? "the coordinator refuses this worker; trying again"
+                : "no coordinator; trying again",
+        LOG_STR("coordinator", daemon->options.coordinator),
+        LOG_STR("code", cadre_status_name(status)), LOG_STR("reason", text),
+        LOG_U64("tries", daemon->tries));
+    snprintf(daemon->refusal, sizeof daemon->refusal, "%s", text);
+    daemon->refusal_us = now_us;
+}
+
+static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    struct daemon *daemon = user;
+    if (daemon->join != call) {
+        return; /* the daemon is closing */
+    }
+    tell_why(daemon, status, text);
+    daemon->counts.links_lost += daemon->linked ? 1 : 0;
+    daemon->join = NULL;
+    daemon->linked = false;
+    agent_link_down(daemon->agent);
+    retry_later(daemon);
+}
+
+static const struct rpc_client_ops join_ops = {.on_message = on_message, .on_status = on_status};
+
+void link_start(struct daemon *daemon)
+{
+    struct cadre_error error = {0};
+    struct rpc_call_options options = {.path = METHOD_AGENTS_JOIN,
+        .client_streams = true,
+        .server_streams = true,
+        .ops = &join_ops,
+        .user = daemon};
+    if (rpc_channel_call(daemon->channel, &options, &daemon->join, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_ERROR, "link", "cannot join", LOG_STR("reason", error.text));
+        daemon->join = NULL;
+        retry_later(daemon);
+        return;
+    }
+    agent_link_up(daemon->agent);
+}
+
+/* A hello says when the certificate expires, and so does a heartbeat after it was changed. */
+static uint64_t news_of_certificate(struct daemon *daemon, const struct agent_up *up)
+{
+    bool hello = up->type == AGENT_UP_HELLO;
+    if (daemon->tls == NULL || (!hello && up->type != AGENT_UP_HEARTBEAT)) {
+        return 0;
+    }
+    uint64_t ends_us = rpc_tls_material(daemon->tls)->not_after_s * CADRE_US_PER_S;
+    bool news = hello || ends_us != daemon->told_certificate_us;
+    daemon->told_certificate_us = ends_us;
+    return news ? ends_us : 0;
+}
+
+void link_send(struct daemon *daemon, const struct agent_up *up)
+{
+    if (daemon->join == NULL) {
+        return; /* the core says it again when it is linked */
+    }
+    struct cadre_error error = {0};
+    struct agent_up sent = *up;
+    sent.certificate_ends_us = news_of_certificate(daemon, up);
+    wire_buffer_clear(&daemon->packed);
+    cadre_status status = wire_pack_agent_up(&sent, &daemon->packed, &error);
+    if (status == CADRE_OK) {
+        status = rpc_call_send(daemon->join, daemon->packed.bytes, daemon->packed.size, &error);
+    }
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        log_event(LOG_LEVEL_WARNING, "link", "the stream is cut and opened again",
+            LOG_STR("reason", error.text));
+        rpc_call_abort(daemon->join, status, error.text);
+    }
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/daemon/log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/fault.h"
+
+/* Holes begin and end at blocks of the disk, so that log_file_open() finds where they end. */
+#define HOLE_BYTES ((uint64_t)4096)
+
+/* How much of it was written. */
+static size_t append(struct log_file *file, const uint8_t *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        if (fault_point("logs.write")) {
+            errno = ENOSPC;
+            break;
+        }
+        ssize_t written = pwrite(file->fd, bytes + done, size - done, (off_t)file->bytes);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            break;
+        }
+        file->bytes += (uint64_t)written;
+        done += (size_t)written;
+    }
+    return done;
+}
+
+static void note_lost(struct log_turn *turn, size_t lost, int errnum)
+{
+    if (lost > 0 && turn->file.lost == 0) {
+        turn->lost_errno = errnum;
+    }
+    turn->file.lost += lost;
+}
+
+/* A line of ours: whole or not at all. False: there is no room for it. */
+static bool append_line(struct log_file *file, const char *line)
+{
+    uint64_t begin = file->bytes;
+    size_t length = strlen(line);
+    if (append(file, (const uint8_t *)line, length) < length) {
+        file->bytes = begin; /* half of it says nothing */
+        return false;
+    }
+    return true;
+}
+
+/* Says in the log itself how much of it is missing here. False: there is no room for that either.
+ */
+static bool tell_lost(struct log_turn *turn)
+{
+    struct log_file *file = &turn->file;
+    char line[160];
+    if (file->lost == 0) {
+        return true;
+    }
+    snprintf(line, sizeof line,
+        "\n[cadre: %llu bytes of output are lost here: the worker could not write them]\n",
+        (unsigned long long)file->lost);
+    if (!append_line(file, line)) {
+        return false;
+    }
+    turn->told_lost = file->lost;
+    file->lost = 0;
+    return true;
+}
+
+static void keep(struct log_turn *turn, const uint8_t *bytes, size_t size)
+{
+    size_t done = tell_lost(turn) ? append(&turn->file, bytes, size) : 0;
+    note_lost(turn, size - done, errno);
+}
+
+cadre_status log_file_open(struct log_file *file, const char *folder, struct cadre_error *error)
+{
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/log", folder);
+    file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (file->fd < 0 || fstat(file->fd, &status) != 0) {
+        return cadre_error_errno(error, errno, "cannot open %s", path);
+    }
+    file->bytes = (uint64_t)status.st_size;
+    off_t first = lseek(file->fd, 0, SEEK_DATA); /* let_go() made a hole of what was before */
+    file->gone = first > 0 ? (uint64_t)first : 0;
+    return CADRE_OK;
+}
+
+/* What the coordinator has is let go, but for half of the limit: it may ask for a lost end again.
+ * Offsets stay what they are. */
+static void let_go(struct log_turn *turn)
+{
+    struct log_file *file = &turn->file;
+    uint64_t half = turn->limit_bytes / 2;
+    half = half >= 2 * HOLE_BYTES ? half : 0; /* a small one would hardly ever have room again */
+    uint64_t to = file->bytes > half ? file->bytes - half : 0;
+    to = to < turn->acked ? to : turn->acked;
+    to -= to % HOLE_BYTES;
+    if (to > file->gone && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                               (off_t)file->gone, (off_t)(to - file->gone)) == 0) {
+        file->gone = to;
+    }
+}
+
+/* Bytes that still fit. */
+static uint64_t room(struct log_turn *turn)
+{
+    const struct log_file *file = &turn->file;
+    uint64_t limit = turn->limit_bytes;
+    if (file->bytes - file->gone >= limit - limit / 4) {
+        let_go(turn);
+    }
+    uint64_t kept = file->bytes - file->gone;
+    return kept < limit ? limit - kept : 0;
+}
+
+/* Says how much was dropped, once something fits again. */
+static void tell_dropped(struct log_turn *turn)
+{
+    char line[160];
+    snprintf(line, sizeof line,
+        "\n[cadre: %llu bytes of output were dropped here: the coordinator did not take them in "
+        "time, see cadre-worker --log-limit]\n",
+        (unsigned long long)turn->file.dropped);
+    if (room(turn) >= 2 * sizeof line && tell_lost(turn) && append_line(&turn->file, line)) {
+        turn->file.dropped = 0;
+    }
+}
+
+static void write_what_came(struct log_turn *turn)
+{
+    struct log_file *file = &turn->file;
+    if (file->dropped > 0) {
+        tell_dropped(turn);
+    }
+    if (turn->size > 0) {
+        uint64_t fits = file->dropped > 0 ? 0 : room(turn);
+        size_t taken = fits < turn->size ? (size_t)fits : turn->size;
+        keep(turn, turn->bytes, taken);
+        turn->dropped_bytes = turn->size - taken;
+        file->dropped += turn->dropped_bytes;
+    }
+    note_lost(turn, turn->missed, ENOMEM);
+}
+
+/* Reads what is sent next. What is not kept any more, and the coordinator has lost, too, is made of
+ * lines that say so: offsets stay what they are. */
+static void read_next(struct log_turn *turn)
+{
+    static const char line[] = "[cadre: here 64 bytes were lost: with the coordinator's disk..]\n";
+    const struct log_file *file = &turn->file;
+    uint64_t at = turn->read_at;
+    uint64_t end = at < file->gone ? file->gone : file->bytes;
+    uint64_t there = end > at ? end - at : 0;
+    size_t size = there < turn->read_max ? (size_t)there : turn->read_max;
+    if (at >= file->gone) {
+        ssize_t got = size > 0 ? pread(file->fd, turn->read, size, (off_t)at) : 0;
+        turn->got = got > 0 ? (size_t)got : 0;
+        return;
+    }
+    for (size_t i = 0; i < size; i++) {
+        turn->read[i] = (uint8_t)line[(at + i) % (sizeof line - 1)];
+    }
+    turn->got = size;
+}
+
+void log_file_turn(struct log_turn *turn)
+{
+    write_what_came(turn);
+    if (turn->read != NULL) {
+        read_next(turn);
+    }
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pages of --http: /metrics and /healthz. They only read. */
+
+#include "common/base/files.h"
+#include "common/http/process_metrics.h"
+#include "common/http/server.h"
+#include "worker/host/daemon/daemon.h"
+
+#define DISK_FULL ((uint64_t)8 * 1024 * 1024) /* free bytes below which no task can start */
+
+static void show_tasks(const struct daemon *daemon, struct exposition *out)
+{
+    uint64_t preparing = 0;
+    uint64_t running = 0;
+    uint64_t collecting = 0;
+    uint64_t unsent = 0;
+    for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        collecting += task->collecting || task->failed;
+        running += task->ready && !task->collecting && !task->failed;
+        preparing += !task->ready && !task->collecting && !task->failed;
+        unsent += task->log.bytes - task->log_acked;
+    }
+    exposition_family(out, "cadre_worker_tasks", EXPOSITION_GAUGE,
+        "Tasks that are here, by phase; collecting: it ended, its log and outputs travel.");
+    exposition_count_by(out, "phase", "preparing", preparing);
+    exposition_count_by(out, "phase", "running", running);
+    exposition_count_by(out, "phase", "collecting", collecting);
+    exposition_one_count(out, "cadre_worker_slots", EXPOSITION_GAUGE,
+        "Tasks that may run here at one time.", daemon->options.slots);
+    exposition_one_count(out, "cadre_worker_tasks_started_total", EXPOSITION_COUNTER,
+        "Tasks whose process was started.", daemon->counts.tasks_started);
+    exposition_family(out, "cadre_worker_tasks_ended_total", EXPOSITION_COUNTER,
+        "Tasks that ended, by how; failed: another status than 0 or preempted, or it did not "
+        "start.");
+    exposition_count_by(out, "how", "done", daemon->counts.tasks_done);
+    exposition_count_by(out, "how", "failed", daemon->counts.tasks_failed);
+    exposition_count_by(out, "how", "killed", daemon->counts.tasks_killed);
+    exposition_one_count(out, "cadre_worker_log_unsent_bytes", EXPOSITION_GAUGE,
+        "Output of tasks that the coordinator has not acknowledged.", unsent);
+}
+
+static void show_counts(const struct daemon *daemon, struct exposition *out)
+{
+    const struct worker_counts *counts = &daemon->counts;
+    exposition_one_count(out, "cadre_worker_log_read_bytes_total", EXPOSITION_COUNTER,
+        "What tasks wrote to their outputs.", counts->log_read_bytes);
+    exposition_one_count(out, "cadre_worker_log_sent_bytes_total", EXPOSITION_COUNTER,
+        "What of it was sent; after a broken stream some is sent again.", counts->log_sent_bytes);
+    exposition_one_count(out, "cadre_worker_log_dropped_bytes_total", EXPOSITION_COUNTER,
+        "What of it was dropped, because the coordinator did not take it in time.",
+        counts->log_dropped_bytes);
+    exposition_one_count(out, "cadre_worker_link_up", EXPOSITION_GAUGE,
+        "1 while the coordinator has taken this worker in, else 0.", daemon->linked ? 1 : 0);
+    exposition_one_count(out, "cadre_worker_links_lost_total", EXPOSITION_COUNTER,
+        "Streams to the coordinator that broke.", counts->links_lost);
+    exposition_one_count(out, "cadre_worker_draining", EXPOSITION_GAUGE,
+        "1 while the daemon takes no more tasks because it is to end.", daemon->draining ? 1 : 0);
+    exposition_one_count(out, "cadre_worker_cache_bytes", EXPOSITION_GAUGE,
+        "Programs and files that are kept for the next job.", daemon->cache_bytes);
+    exposition_one_count(out, "cadre_worker_cache_limit_bytes", EXPOSITION_GAUGE,
+        "The bound of that, --cache-limit; 0: none.", daemon->options.cache_limit_bytes);
+    exposition_one_count(out, "cadre_worker_cache_hits_total", EXPOSITION_COUNTER,
+        "Contents that were here when a task needed them.", counts->cache_hits);
+    exposition_one_count(out, "cadre_worker_cache_fetched_bytes_total", EXPOSITION_COUNTER,
+        "Contents that came from the coordinator.", counts->fetched_bytes);
+    exposition_one_count(out, "cadre_worker_cache_evicted_bytes_total", EXPOSITION_COUNTER,
+        "Contents that were let go because of --cache-limit.", counts->cache_evicted_bytes);
+    exposition_one_count(out, "cadre_worker_cache_damaged_total", EXPOSITION_COUNTER,
+        "Contents that were removed because they were not what their hashes say.",
+        counts->cache_damaged);
+    uint64_t free_bytes = 0;
+    if (disk_free_bytes(daemon->options.state_dir, &free_bytes)) {
+        exposition_one_count(out, "cadre_worker_disk_free_bytes", EXPOSITION_GAUGE,
+            "Free on the disk of the state directory.", free_bytes);
+    }
+}
+
+/* NULL: the daemon has none. */
+static const struct tls_material *tls_of(const struct daemon *daemon)
+{
+    return daemon->tls != NULL ? rpc_tls_material(daemon->tls) : NULL;
+}
+
+static unsigned show_metrics(void *user, struct exposition *out)
+{
+    const struct daemon *daemon = user;
+    show_tasks(daemon, out);
+    show_counts(daemon, out);
+    process_metrics(out, "cadre-worker", tls_of(daemon));
+    return 200;
+}
+
+static unsigned show_health(void *user, struct exposition *out)
+{
+    const struct daemon *daemon = user;
+    if (daemon->draining) {
+        exposition_text(out, "The worker drains: it takes no more tasks.\n");
+        return 503;
+    }
+    if (!daemon->linked) {
+        exposition_text(
+            out, "The worker has not joined the coordinator %s.\n", daemon->options.coordinator);
+        return 503;
+    }
+    uint64_t free_bytes = 0;
+    if (disk_free_bytes(daemon->options.state_dir, &free_bytes) && free_bytes < DISK_FULL) {
+        exposition_text(
+            out, "The disk of %s is full: no task can start.\n", daemon->options.state_dir);
+        return 503;
+    }
+    exposition_text(out, "ok\n");
+    return 200;
+}
+
+cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
+{
+    static const struct http_page pages[] = {
+        {"/metrics", HTTP_TYPE_METRICS, "for Prometheus", show_metrics},
+        {"/healthz", HTTP_TYPE_TEXT, "200 when it serves, else 503 and why", show_health}};
+    if (daemon->options.http == NULL) {
+        return CADRE_OK;
+    }
+    const struct http_options options = {.address = daemon->options.http,
+        .program = "cadre-worker " CADRE_VERSION,
+        .pages = pages,
+        .page_count = sizeof pages / sizeof pages[0],
+        .user = daemon,
+        .tls = tls_of(daemon),
+        .refused_uri = "spiffe://cadre/worker/"};
+    return http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, NULL, error);
+}
+
+void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
+{
+    struct daemon *daemon = user;
+    rpc_tls_log(event, text, NULL);
+    if (event == RPC_TLS_RELOADED) {
+        http_server_renew(&daemon->http, rpc_tls_material(daemon->tls));
+    }
+}
+
+void metrics_close(struct daemon *daemon)
+{
+    http_server_close(daemon->http);
+    daemon->http = NULL;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a task left in its output folder goes to the coordinator, file by file, by Agents.PutOutput;
+ * then, when its log and its newest checkpoint are there too, the task is collected. Only regular
+ * files travel; a symbolic link is never followed. Files of a published checkpoint are only
+ * referred to, unless the coordinator does not keep it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/wire/methods.h"
+#include "worker/host/daemon/below.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/output_list.h"
+#include "worker/host/daemon/published.h"
+
+#define CHUNK_BYTES ((size_t)512 * 1024)
+
+struct upload {
+    struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */
+    struct rpc_call *call;   /* NULL: not begun, or ended */
+    struct file_work work;   /* opens the file, reads the next chunk */
+    char *folder;
+    char *name;
+    int fd;
+    struct stat file;
+    uint64_t left_bytes;
+    ssize_t got; /* of the chunk; -1: it could not be read */
+    struct cadre_error error;
+    bool begun;
+    bool ended; /* while a thread was at work, with: */
+    cadre_status end_status;
+    char end_text[LIMIT_TEXT_BYTES];
+    const uint8_t *checkpoint; /* it is referred to: its manifest's hash, the task's */
+    uint8_t chunk[CHUNK_BYTES];
+};
+
+static void upload_free(struct upload *upload)
+{
+    if (upload->fd >= 0) {
+        close(upload->fd);
+    }
+    free(upload->folder);
+    free(upload->name);
+    free(upload);
+}
+
+/* ---- in a thread ---- */
+
+static void read_chunk(void *user)
+{
+    struct upload *upload = user;
+    if (!upload->begun) {
+        if (below_open(upload->folder, upload->name, &upload->fd, &upload->file, &upload->error) !=
+            CADRE_OK) {
+            return;
+        }
+        upload->left_bytes = (uint64_t)upload->file.st_size;
+    }
+    size_t want = upload->left_bytes < CHUNK_BYTES ? (size_t)upload->left_bytes : CHUNK_BYTES;
+    upload->got = want > 0 ? read(upload->fd, upload->chunk, want) : 0;
+    if (upload->got == 0 && want > 0) {
+        upload->got = -1;
+    }
+}
+
+/* ---- one file after the other ---- */
+
+static void send_chunk(struct upload *upload, bool header)
+{
+    struct task_files *task = upload->task;
+    struct daemon *daemon = task->daemon;
+    struct cadre_error error = {0};
+    bool refers = upload->checkpoint != NULL;
+    if (upload->got < 0 && !refers) {
+        rpc_call_abort(upload->call, CADRE_DATA_LOSS, "the file changed while it was sent");
+        return;
+    }
+    size_t got = refers ? 0 : (size_t)upload->got;
+    struct output_chunk chunk = {.has_header = header,
+        .task = task->ref,
+        .path = upload->name,
+        .size_bytes = upload->left_bytes,
+        .refers = refers,
+        .bytes = upload->chunk,
+        .byte_count = got};
+    if (refers) {
+        memcpy(chunk.checkpoint, upload->checkpoint, sizeof chunk.checkpoint);
+    }
+    upload->left_bytes -= refers ? upload->left_bytes : got;
+    task->outputs->sent_bytes += got;
+    wire_buffer_clear(&daemon->packed);
+    cadre_status status = wire_pack_output_chunk(&chunk, &daemon->packed, &error);
+    if (status == CADRE_OK) {
+        status = rpc_call_send(upload->call, daemon->packed.bytes, daemon->packed.size, &error);
+    }
+    if (status != CADRE_OK) {
+        rpc_call_abort(upload->call, status, error.text);
+    } else if (upload->left_bytes == 0) {
+        rpc_call_half_close(upload->call);
+    }
+}
+
+static void after_read(void *user);
+
+static void on_drained(struct rpc_call *call, void *user)
+{
+    (void)call;
+    struct upload *upload = user;
+    if (upload->task != NULL && upload->left_bytes > 0 && !upload->work.runs) {
+        file_work_start(&upload->work, upload->task->daemon, read_chunk, after_read, upload);
+    }
+}
+
+static void end_upload(struct upload *upload, cadre_status status, const char *text)
+{
+    struct task_files *task = upload->task;
+    bool refused = upload->checkpoint != NULL && status != CADRE_OK;
+    if (task != NULL) {
+        task->upload = NULL;
+    }
+    if (task != NULL && status == CADRE_UNAVAILABLE) {
+        later_arm(task->daemon); /* sent again when there is room, or by the next link */
+    } else if (task != NULL) {
+        task->outputs->refused = refused;
+        if (!refused) {
+            if (status != CADRE_OK) {
+                output_list_note(task->outputs, status, text);
+            }
+            task->outputs->next++;
+        }
+    }
+    upload_free(upload);
+    if (task != NULL && status != CADRE_UNAVAILABLE) {
+        outputs_resume(task);
+    }
+}
+
+static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    (void)call;
+    struct upload *upload = user;
+    upload->call = NULL;
+    if (upload->work.runs) {
+        upload->ended = true;
+        upload->end_status = status;
+        snprintf(upload->end_text, sizeof upload->end_text, "%s", text);
+    } else {
+        end_upload(upload, status, text);
+    }
+}
+
+static const struct rpc_client_ops upload_ops = {.on_drained = on_drained, .on_status = on_status};
+
+static cadre_status begin_call(struct upload *upload, struct cadre_error *error)
+{
+    struct task_files *task = upload->task;
+    upload->begun = true;
+    upload->checkpoint =
+        task->outputs->refused ? NULL : published_find(task->published, &upload->file);
+    struct rpc_call_options options = {.path = METHOD_AGENTS_PUT_OUTPUT,
+        .client_streams = true,
+        .ops = &upload_ops,
+        .user = upload};
+    return rpc_channel_call(task->daemon->channel, &options, &upload->call, error);
+}
+
+static void after_read(void *user)
+{
+    struct upload *upload = user;
+    bool first = !upload->begun;
+    if (upload->ended) {
+        end_upload(upload, upload->end_status, upload->end_text);
+        return;
+    }
+    if (upload->task == NULL) {
+        if (upload->call == NULL) {
+            upload_free(upload);
+        } /* else the call's end does it */
+        return;
+    }
+    if (upload->error.code != CADRE_OK ||
+        (first && begin_call(upload, &upload->error) != CADRE_OK)) {
+        upload->checkpoint = NULL;
+        end_upload(upload, upload->error.code, upload->error.text);
+        return;
+    }
+    send_chunk(upload, first);
+}
+
+static void open_upload(struct task_files *task)
+{
+    struct output_list *list = task->outputs;
+    struct upload *upload = malloc(sizeof *upload);
+    char *name = strdup(list->names[list->next]);
+    char *folder = strdup(list->folder);
+    if (upload == NULL || name == NULL || folder == NULL) {
+        free(upload);
+        free(name);
+        free(folder);
+        output_list_note(list, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a file");
+        list->refused = false;
+        list->next++;
+        return;
+    }
+    memset(upload, 0, offsetof(struct upload, chunk));
+    upload->task = task;
+    upload->folder = folder;
+    upload->name = name;
+    upload->fd = -1;
+    task->upload = upload;
+    file_work_start(&upload->work, task->daemon, read_chunk, after_read, upload);
+}
+
+static void finish(struct task_files *task)
+{
+    struct output_list *list = task->outputs;
+    task->outputs = NULL;
+    task->collecting = false;
+    if (list->code != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "not all that a task left was collected",
+            LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+            LOG_STR("reason", list->text));
+    }
+    log_event(LOG_LEVEL_DEBUG, "tasks", "what a task left is at the coordinator",
+        LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
+        LOG_U64("files", list->count), LOG_U64("bytes_sent", list->sent_bytes));
+    agent_task_collected(task->daemon->agent, task->ref, list->code, list->text);
+    output_list_free(list);
+}
+
+void outputs_resume(struct task_files *task)
+{
+    struct output_list *list = task->outputs;
+    if (list == NULL || list->work.runs) {
+        return;
+    }
+    while (task->upload == NULL && list->next < list->count && task->daemon->linked) {
+        open_upload(task);
+    }
+    bool rest_there = logs_are_there(task) && task->publish == NULL;
+    if (task->upload == NULL && list->next == list->count && rest_there) {
+        finish(task);
+    }
+}
+
+static void fill(void *user)
+{
+    output_list_fill(user);
+}
+
+static void after_fill(void *user)
+{
+    struct output_list *list = user;
+    if (list->task == NULL) {
+        output_list_free(list);
+    } else {
+        outputs_resume(list->task);
+    }
+}
+
+void outputs_start(struct task_files *task)
+{
+    task->outputs = output_list_new(task, task->folder);
+    if (task->outputs == NULL) {
+        task->collecting = false;
+        agent_task_collected(task->daemon->agent, task->ref, CADRE_RESOURCE_EXHAUSTED,
+            "the worker has no memory to collect what the task left");
+        return;
+    }
+    file_work_start(&task->outputs->work, task->daemon, fill, after_fill, task->outputs);
+}
+
+void outputs_cancel(struct task_files *task)
+{
+    struct upload *upload = task->upload;
+    struct output_list *list = task->outputs;
+    task->upload = NULL;
+    task->outputs = NULL;
+    if (upload != NULL) {
+        upload->task = NULL;
+        if (upload->call != NULL) {
+            rpc_call_cancel(upload->call);
+        } /* else a thread is at work, and its end frees it */
+    }
+    if (list != NULL && list->work.runs) {
+        list->task = NULL;
+    } else {
+        output_list_free(list);
+    }
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A checkpoint can be read without this host once its contents are at the coordinator: it is asked
+ * which of them it lacks (Agents.MissingBlobs), those are sent (publish_send.c), the manifest last.
+ * Files are read in threads of the pool. When the link breaks, the next one begins by asking again:
+ * what arrived is not sent twice. */
+#include "worker/host/daemon/publish.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/methods.h"
+
+/* Hashes in one question. */
+#define ASKED_MAX 1024
+
+const uint8_t *publish_hash(const struct publish *publish, size_t content)
+{
+    const struct publish_source *source = &publish->source;
+    return content < source->content.block_count ? source->content.blocks[content].sha256
+                                                 : source->manifest_sha256;
+}
+
+static void publish_free(struct publish *publish)
+{
+    for (size_t i = 0; i < PUBLISH_LANES; i++) {
+        free(publish->lanes[i].block);
+    }
+    publish_source_free(&publish->source);
+    free(publish->states);
+    free(publish);
+}
+
+/* Nobody wants it any more: what is in hand ends, and its memory with the last of it. */
+static void let_go(struct publish *publish)
+{
+    publish->task->publish = NULL;
+    publish->task = NULL;
+    if (publish->call != NULL) {
+        rpc_call_cancel(publish->call);
+    }
+    for (size_t i = 0; i < PUBLISH_LANES; i++) {
+        if (publish->lanes[i].call != NULL) {
+            rpc_call_cancel(publish->lanes[i].call);
+        }
+    }
+    if (publish->hands == 0) {
+        publish_free(publish);
+    }
+}
+
+bool publish_hand_free(struct publish *publish)
+{
+    publish->hands--;
+    bool wanted = publish->task != NULL;
+    if (!wanted && publish->hands == 0) {
+        publish_free(publish);
+    }
+    return wanted;
+}
+
+void publish_end(struct publish *publish, cadre_status status, const char *text)
+{
+    struct task_files *task = publish->task;
+    struct daemon *daemon = publish->daemon;
+    if (status == CADRE_OK) {
+        log_event(LOG_LEVEL_INFO, "tasks", "a checkpoint is at the coordinator",
+            LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),
+            LOG_U64("bytes", publish->source.content.file_bytes),
+            LOG_U64("bytes_sent", publish->sent_bytes));
+        task->publish_tries = 0;
+        published_add(&task->published, publish->source.manifest_sha256, publish->source.files);
+    } else {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a checkpoint is not published",
+            LOG_U64("job", task->ref.job.n), LOG_U64("step", publish->position),
+            LOG_STR("reason", text));
+    }
+    char kept[LIMIT_TEXT_BYTES];
+    snprintf(kept, sizeof kept, "%s", text);
+    let_go(publish);
+    agent_task_published(daemon->agent, task->ref, status, kept);
+    if (task->collecting) {
+        outputs_resume(task);
+    }
+}
+
+/* ---- reading the manifest ---- */
+
+static void load_in_thread(void *user)
+{
+    struct publish *publish = user;
+    (void)publish_load(&publish->source, &publish->error);
+}
+
+static void after_load(void *user)
+{
+    struct publish *publish = user;
+    if (!publish_hand_free(publish)) {
+        return;
+    }
+    publish->content_count = publish->source.content.block_count + 1;
+    publish->states = calloc(publish->content_count, sizeof *publish->states);
+    if (publish->error.code == CADRE_OK && publish->states == NULL) {
+        cadre_error_set(&publish->error, CADRE_RESOURCE_EXHAUSTED,
+            "the worker has no memory to send a checkpoint");
+    }
+    if (publish->error.code != CADRE_OK) {
+        publish_end(publish, publish->error.code, publish->error.text);
+        return;
+    }
+    publish->loaded = true;
+    publish_go_on(publish);
+}
+
+static void load(struct publish *publish)
+{
+    publish->hands++;
+    file_work_start(&publish->work, publish->daemon, load_in_thread, after_load, publish);
+}
+
+/* ---- calls ---- */
+
+bool publish_call_over(struct publish *publish, cadre_status status, const char *text)
+{
+    if (!publish_hand_free(publish)) {
+        return false;
+    }
+    if (publish->error.code != CADRE_OK) {
+        publish_end(publish, publish->error.code, publish->error.text);
+        return false;
+    }
+    if (status == CADRE_UNAVAILABLE ||
+        (status == CADRE_RESOURCE_EXHAUSTED && later_publish(publish->task, text))) {
+        publish->waits = true;
+        publish_go_on(publish);
+    } else if (status != CADRE_OK) {
+        publish_end(publish, status, text);
+    }
+    return status == CADRE_OK;
+}
+
+bool publish_send_packed(struct publish *publish, struct rpc_call *call)
+{
+    struct daemon *daemon = publish->daemon;
+    struct cadre_error error = {0};
+    cadre_status status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, &error);
+    if (status != CADRE_OK) {
+        rpc_call_abort(call, status, error.text);
+    }
+    return status == CADRE_OK;
+}
+
+static void on_answer(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    (void)call;
+    struct publish *publish = user;
+    struct blob_list list;
+    if (publish->task == NULL) {
+        return;
+    }
+    wire_arena_reset(publish->daemon->arena);
+    if (wire_unpack_blob_list(data, length, publish->daemon->arena, &list, &publish->error) !=
+        CADRE_OK) {
+        return; /* the call's end tells */
+    }
+    for (size_t i = publish->asked; i < publish->asked + publish->asking; i++) {
+        bool missing = false;
+        for (size_t j = 0; j < list.count && !missing; j++) {
+            missing = memcmp(publish_hash(publish, i), list.sha256[j], LIMIT_SHA256_BYTES) == 0;
+        }
+        publish->states[i] = missing ? CONTENT_MISSING : CONTENT_THERE;
+    }
+}
+
+static void on_asked(struct rpc_call *call, cadre_status status, const char *text, void *user)
+{
+    (void)call;
+    struct publish *publish = user;
+    publish->call = NULL;
+    if (publish_call_over(publish, status, text)) {
+        publish->asked += publish->asking;
+        publish_go_on(publish);
+    }
+}
+
+static const struct rpc_client_ops ask_ops = {.on_message = on_answer, .on_status = on_asked};
+
+static cadre_status ask(struct publish *publish, struct cadre_error *error)
+{
+    struct daemon *daemon = publish->daemon;
+    uint8_t hashes[ASKED_MAX][LIMIT_SHA256_BYTES];
+    size_t left = publish->content_count - publish->asked;
+    publish->asking = left < ASKED_MAX ? left : ASKED_MAX;
+    for (size_t i = 0; i < publish->asking; i++) {
+        memcpy(hashes[i], publish_hash(publish, publish->asked + i), LIMIT_SHA256_BYTES);
+    }
+    struct blob_list list = {
+        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = publish->asking};
+    wire_buffer_clear(&daemon->packed);
+    CADRE_TRY(wire_pack_blob_list(&list, &daemon->packed, error));
+    struct rpc_call_options options = {
+        .path = METHOD_AGENTS_MISSING_BLOBS, .ops = &ask_ops, .user = publish};
+    CADRE_TRY(rpc_channel_call(daemon->channel, &options, &publish->call, error));
+    publish->hands++;
+    (void)publish_send_packed(publish, publish->call);
+    return CADRE_OK;
+}
+
+/* After a break nothing is begun before all that was in hand has ended and the next link is there.
+ */
+static bool may_go_on(struct publish *publish)
+{
+    publish->waits = publish->waits || !publish->daemon->linked;
+    if (!publish->waits) {
+        return true;
+    }
+    if (publish->hands > 0 || !publish->linked_again || !publish->daemon->linked) {
+        return false;
+    }
+    publish->waits = false;
+    publish->linked_again = false;
+    publish->asked = 0;
+    return true;
+}
+
+void publish_go_on(struct publish *publish)
+{
+    struct cadre_error error = {0};
+    if (!may_go_on(publish)) {
+        return;
+    }
+    if (publish->asked < publish->content_count) {
+        if (ask(publish, &error) != CADRE_OK) {
+            publish_end(publish, error.code, error.text);
+        }
+    } else if (!publish_send_some(publish)) {
+        publish_end(publish, CADRE_OK, "");
+    }
+}
+
+/* ---- what tasks.c calls ---- */
+
+void publish_start(struct task_files *task, const struct task_part *part)
+{
+    publish_cancel(task); /* the newest one counts */
+    struct publish *publish = calloc(1, sizeof *publish);
+    if (publish != NULL) {
+        *publish = (struct publish){.task = task,
+            .daemon = task->daemon,
+            .position = part->position,
+            .source = {.path = strdup(part->path), .manifest_bytes = part->size_bytes, .fd = -1}};
+        memcpy(publish->source.manifest_sha256, part->sha256, LIMIT_SHA256_BYTES);
+        if (asprintf(&publish->source.folder, "%s/out", task->folder) < 0) {
+            publish->source.folder = NULL;
+        }
+    }
+    if (publish == NULL || publish->source.path == NULL || publish->source.folder == NULL) {
+        if (publish != NULL) {
+            publish_free(publish);
+        }
+        agent_task_published(task->daemon->agent, task->ref, CADRE_RESOURCE_EXHAUSTED,
+            "the worker has no memory to send a checkpoint");
+        return;
+    }
+    task->publish = publish;
+    load(publish);
+}
+
+void publish_resume(struct task_files *task)
+{
+    struct publish *publish = task->publish;
+    publish->linked_again = true;
+    if (publish->loaded && publish->waits) {
+        publish_go_on(publish);
+    }
+}
+
+void publish_cancel(struct task_files *task)
+{
+    if (task->publish != NULL) {
+        let_go(task->publish);
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks leave, which a hostile one may have made so much of that its removal takes minutes, in
+ * threads of the pool. First its folder gets another name, for which a start of the same name
+ * waits. Then what ended goes one thing after another: however much it is, it keeps one thread at
+ * most from tasks that start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/published.h"
+
+/* Of one whose log is closed. */
+static void free_task(struct task_files *task)
+{
+    published_free(task->published);
+    free(task->folder);
+    free(task->log_came);
+    free(task->restore_path);
+    free(task);
+}
+
+/* ---- what ended ---- */
+
+static void next(struct daemon *daemon);
+
+static void append(struct task_files *task)
+{
+    struct task_files **at = &task->daemon->gone;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    task->next = NULL;
+    *at = task;
+}
+
+static void remove_in_thread(void *user)
+{
+    struct task_files *task = user;
+    if (task->left) {
+        isolate_empty(task);
+    } else if (task->folder != NULL) {
+        task->place_status = tree_remove(task->folder, &task->place_error);
+    }
+}
+
+static void after_removal(void *user)
+{
+    struct task_files *task = user;
+    struct daemon *daemon = task->daemon;
+    daemon->gone = task->next;
+    daemon->removes = false;
+    if (!task->left && task->place_status != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "the folder of a task stays",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", task->place_error.text));
+    }
+    if (task->left) {
+        (void)isolate_emptied(task);
+        free_task(task);
+    } else if (isolate_leave(task)) { /* that was the last of its job here */
+        task->left = true;
+        append(task);
+    } else {
+        free_task(task);
+    }
+    next(daemon);
+}
+
+static void next(struct daemon *daemon)
+{
+    struct task_files *task = daemon->gone;
+    if (task != NULL && !daemon->removes) {
+        daemon->removes = true;
+        file_work_start(&task->files, daemon, remove_in_thread, after_removal, task);
+    }
+}
+
+/* ---- its name ---- */
+
+/* task->aside; NULL: it cannot be set aside, and is removed. */
+static void set_aside(void *user)
+{
+    struct task_files *task = user;
+    struct daemon *daemon = task->daemon;
+    int failed;
+    if (task->log.fd >= 0) {
+        close(task->log.fd);
+    }
+    do {
+        unsigned long long number = atomic_fetch_add(&daemon->gone_last, 1) + 1;
+        free(task->aside);
+        if (asprintf(&task->aside, "%s/gone-%llu", daemon->task_dir, number) < 0) {
+            task->aside = NULL;
+            failed = ENOMEM;
+            break;
+        }
+        failed = renameat2(AT_FDCWD, task->folder, AT_FDCWD, task->aside, RENAME_NOREPLACE) == 0
+                     ? 0
+                     : errno;
+    } while (failed == EEXIST); /* of an earlier life */
+    task->place_status = CADRE_OK;
+    if (failed != 0) {
+        free(task->aside);
+        task->aside = NULL;
+        task->place_status = tree_remove(task->folder, &task->place_error);
+    }
+}
+
+bool removal_name_is_free(struct task_files *task)
+{
+    const struct task_files *other = task->daemon->leaving;
+    while (other != NULL && (other->folder == NULL || strcmp(other->folder, task->folder) != 0)) {
+        other = other->next;
+    }
+    task->name_waits = other != NULL;
+    return !task->name_waits;
+}
+
+/* From the beginning each time: a start may end others. */
+static void start_waiting(struct daemon *daemon)
+{
+    struct task_files *task = daemon->tasks;
+    while (task != NULL) {
+        if (task->name_waits && removal_name_is_free(task)) {
+            tasks_start(task);
+            task = daemon->tasks;
+        } else {
+            task = task->next;
+        }
+    }
+}
+
+static void leave(struct task_files *task)
+{
+    struct task_files **at = &task->daemon->leaving;
+    while (*at != task) {
+        at = &(*at)->next;
+    }
+    *at = task->next;
+}
+
+static void after_aside(void *user)
+{
+    struct task_files *task = user;
+    struct daemon *daemon = task->daemon;
+    leave(task);
+    free(task->folder);
+    task->folder = task->aside;
+    task->aside = NULL;
+    append(task);
+    next(daemon);
+    start_waiting(daemon);
+}
+
+void removal_expect(struct task_files *task)
+{
+    task->next = task->daemon->leaving;
+    task->daemon->leaving = task;
+}
+
+void removal_start(struct task_files *task)
+{
+    if (task->folder == NULL) {
+        leave(task);
+        free_task(task);
+        return;
+    }
+    file_work_start(&task->files, task->daemon, set_aside, after_aside, task);
+}
+
+cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error)
+{
+    struct task_files *task = calloc(1, sizeof *task);
+    char *folder = strdup(path);
+    if (task == NULL || folder == NULL) {
+        free(task);
+        free(folder);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to remove %s", path);
+    }
+    *task = (struct task_files){.daemon = daemon, .folder = folder, .log.fd = -1};
+    removal_expect(task);
+    removal_start(task);
+    return CADRE_OK;
+}
+
+/* ---- what a job that starts would find ---- */
+
+static void empty_in_thread(void *user)
+{
+    isolate_empty(user);
+}
+
+static void start_or_wait(struct task_files *task, bool has_uid)
+{
+    struct cadre_error error;
+    if (has_uid) {
+        tasks_start(task);
+        return;
+    }
+    cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+        "something else on this machine runs under each uid of --job-uids that is free: give the "
+        "worker a range of its own");
+    later_start(task, &error);
+}
+
+static void after_emptying(void *user)
+{
+    struct task_files *task = user;
+    struct daemon *daemon = task->daemon;
+    task->emptying = false;
+    bool had = isolate_emptied(task);
+    uid_t uid = task->user.uid;
+    if (task->forgotten) {
+        removal_start(task);
+    }
+    for (task = daemon->tasks; task != NULL; task = task->next) {
+        task->uid_answered = task->uid_waits && task->user.uid == uid;
+    }
+    /* From the beginning each time: a start may end others, or wait for another uid. */
+    for (task = daemon->tasks; task != NULL;) {
+        if (task->uid_answered) {
+            task->uid_answered = false;
+            task->uid_waits = false;
+            start_or_wait(task, had);
+            task = daemon->tasks;
+        } else {
+            task = task->next;
+        }
+    }
+}
+
+bool removal_is_clean(struct task_files *task)
+{
+    switch (isolate_uid_state(task)) {
+    case UID_CLEAN:
+        return true;
+    case UID_DIRTY:
+        task->emptying = true;
+        file_work_start(&task->files, task->daemon, empty_in_thread, after_emptying, task);
+        break;
+    case UID_BEING_EMPTIED:
+        break;
+    }
+    task->uid_waits = true;
+    return false;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The checkpoint that a task goes on from is at hand before the task starts: its manifest and its
+ * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is put
+ * together in <task>/restore/. A content that was cut short by a broken link is fetched again from
+ * its beginning. Of several tasks of a job that start here, one fetches and the others link to its
+ * files. One in a shared folder stays where it is; the first task's daemon looks whether it is
+ * whole. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/checkpoint/choose.h"
+#include "worker/host/daemon/restore.h"
+
+void restore_free(struct restore *restore)
+{
+    if (restore->fd >= 0) {
+        close(restore->fd);
+    }
+    sha256_close(restore->hash);
+    checkpoint_content_free(&restore->content);
+    wire_buffer_free(&restore->manifest);
+    free(restore->chunk);
+    free(restore->file);
+    free(restore->other_folder);
+    free(restore->shared_path);
+    free(restore->folder);
+    free(restore);
+}
+
+/* One that fetched is through with it, or not there any more. */
+static void wake_others(const struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        if (task->restore != NULL && !task->restore->leads) {
+            restore_go_on(task->restore);
+        }
+    }
+}
+
+void restore_give_up(struct restore *restore, const struct cadre_error *error)
+{
+    struct task_files *task = restore->task;
+    struct cadre_error failure;
+    cadre_error_set(&failure, error->code,
+        "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
+        task->start->checkpoint.position, error->text);
+    task->restore = NULL;
+    restore_free(restore); /* its folder goes when the start is tried again, or with the task's */
+    wake_others(task->daemon);
+    later_start(task, &failure);
+}
+
+/* ---- in a thread ---- */
+
+static void make_folder(void *user)
+{
+    struct restore *restore = user;
+    if (tree_remove(restore->folder, &restore->error) == CADRE_OK) {
+        (void)folder_make(restore->folder, 0700, &restore->error);
+    }
+}
+
+static void link_to_other(void *user)
+{
+    struct restore *restore = user;
+    restore->linked = restore_link_files(restore->other_folder, restore->folder);
+    if (!restore->linked) { /* some of its files may be here */
+        make_folder(restore);
+    }
+}
+
+/* Everything is there. The task's user may read it, by its group, and not change it. */
+static void open_to_user(void *user)
+{
+    struct restore *restore = user;
+    const struct isolation_user *owner = &restore->owner;
+    if (restore->leads && restore_write_manifest(restore, &restore->error) != CADRE_OK) {
+        return;
+    }
+    if (owner->change && (lchown(restore->folder, (uid_t)-1, owner->gid) != 0 ||
+                             chmod(restore->folder, 0750) != 0)) {
+        cadre_error_errno(&restore->error, errno, "cannot open it to the task's user");
+    }
+}
+
+/* ---- on the loop ---- */
+
+/* False: it was cancelled, or given up. */
+static bool goes_on(struct restore *restore)
+{
+    struct cadre_error error = restore->error;
+    if (restore->task == NULL) {
+        restore_free(restore);
+        return false;
+    }
+    if (error.code != CADRE_OK) {
+        restore_give_up(restore, &error);
+        return false;
+    }
+    return true;
+}
+
+static void after_open(void *user)
+{
+    struct restore *restore = user;
+    struct task_files *task = restore->task;
+    if (!goes_on(restore)) {
+        return;
+    }
+    if (asprintf(&task->restore_path, "%s/" RESTORE_MANIFEST, restore->folder) < 0) {
+        struct cadre_error error;
+        task->restore_path = NULL;
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+        restore_give_up(restore, &error);
+        return;
+    }
+    task->restore = NULL;
+    restore_free(restore);
+    place_start(task);
+    wake_others(task->daemon);
+}
+
+static void finish(struct restore *restore)
+{
+    restore->owner = restore->task->user;
+    file_work_start(&restore->work, restore->daemon, open_to_user, after_open, restore);
+}
+
+static void after_link(void *user)
+{
+    struct restore *restore = user;
+    if (!goes_on(restore)) {
+        return;
+    }
+    if (restore->linked) {
+        finish(restore);
+    } else {
+        restore->leads = true;
+        restore_go_on(restore);
+    }
+}
+
+/* False: nobody has it, or fetches it. */
+static bool take_from_other(struct restore *restore)
+{
+    const struct task_files *other = restore_find_other(restore->task, true);
+    if (other == NULL) {
+        return restore_find_other(restore->task, false) != NULL; /* wake_others */
+    }
+    free(restore->other_folder);
+    if (asprintf(&restore->other_folder, "%s/restore", other->folder) < 0) {
+        restore->other_folder = NULL;
+        return false;
+    }
+    file_work_start(&restore->work, restore->daemon, link_to_other, after_link, restore);
+    return true;
+}
+
+void restore_go_on(struct restore *restore)
+{
+    struct cadre_error error = {0};
+    if (restore->work.runs || (!restore->leads && take_from_other(restore))) {
+        return;
+    }
+    restore->leads = true;
+    if (restore_is_fetched(restore)) {
+        finish(restore);
+    } else if (restore_fetch(restore, &error) != CADRE_OK) {
+        restore_give_up(restore, &error);
+    }
+}
+
+static void after_folder(void *user)
+{
+    if (goes_on(user)) {
+        restore_go_on(user);
+    }
+}
+
+/* ---- what tasks.c and fetch.c call ---- */
+
+static cadre_status open_restore(struct task_files *task, struct cadre_error *error)
+{
+    struct restore *restore = calloc(1, sizeof *restore);
+    if (restore == NULL || asprintf(&restore->folder, "%s/restore", task->folder) < 0) {
+        free(restore);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a checkpoint");
+    }
+    restore->task = task;
+    restore->daemon = task->daemon;
+    restore->fd = -1;
+    task->restore = restore;
+    if (restore_wanted(restore)->manifest_bytes > LIMIT_MANIFEST_BYTES) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a manifest of %" PRIu64 " bytes is over the limit of %d",
+            restore_wanted(restore)->manifest_bytes, LIMIT_MANIFEST_BYTES);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status find_shared(struct task_files *task, struct cadre_error *error)
+{
+    const char *path = task->start->checkpoint.path;
+    const char *folder = task->start->spec.checkpoint_folder;
+    int length = path[0] == '/' ? asprintf(&task->restore_path, "%s", path)
+                                : asprintf(&task->restore_path, "%s/%s", folder, path);
+    if (length < 0) {
+        task->restore_path = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
+    }
+    return CADRE_OK;
+}
+
+static void check_shared(void *user)
+{
+    struct restore *restore = user;
+    (void)checkpoint_check(restore->shared_path, restore->shared_sha256, &restore->error);
+}
+
+/* Anything but damage the task itself tells when it reads it. */
+static void after_check(void *user)
+{
+    struct restore *restore = user;
+    struct task_files *task = restore->task;
+    struct cadre_error error = restore->error;
+    if (task != NULL) {
+        task->restore = NULL;
+    }
+    restore_free(restore);
+    if (task != NULL && error.code == CADRE_DATA_LOSS) {
+        task->damaged_step = task->start->checkpoint.position;
+        tasks_fail(task, error.text);
+    } else if (task != NULL) {
+        place_start(task);
+    }
+}
+
+/* One in a shared folder is read by one task; whose daemon reads it before, so that what is damaged
+ * is found where it can be decided what is gone on from instead. */
+static bool wants_check(const struct task_files *task)
+{
+    return task->start->checkpoint.shared && task->ref.slot == 0;
+}
+
+static void begin(struct task_files *task)
+{
+    struct restore *restore = task->restore;
+    if (wants_check(task)) {
+        memcpy(restore->shared_sha256, restore_wanted(restore)->manifest_sha256,
+            sizeof restore->shared_sha256);
+        restore->shared_path = strdup(task->restore_path);
+        if (restore->shared_path == NULL) {
+            cadre_error_set(&restore->error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
+            after_check(restore);
+            return;
+        }
+        file_work_start(&restore->work, task->daemon, check_shared, after_check, restore);
+    } else {
+        file_work_start(&restore->work, task->daemon, make_folder, after_folder, restore);
+    }
+}
+
+static void begin_restore(struct task_files *task)
+{
+    struct cadre_error error = {0};
+    if (open_restore(task, &error) == CADRE_OK) {
+        begin(task);
+    } else if (task->restore != NULL) {
+        restore_give_up(task->restore, &error);
+    } else {
+        tasks_fail(task, error.text);
+    }
+}
+
+void restore_start(struct task_files *task)
+{
+    const struct agent_start *start = task->start;
+    struct cadre_error error = {0};
+    if (start->restores && start->checkpoint.shared && find_shared(task, &error) != CADRE_OK) {
+        tasks_fail(task, error.text);
+    } else if (start->restores && (!start->checkpoint.shared || wants_check(task))) {
+        begin_restore(task);
+    } else {
+        place_start(task);
+    }
+}
+
+void restore_resume(struct task_files *task)
+{
+    if (task->restore->call == NULL) {
+        restore_go_on(task->restore);
+    }
+}
+
+void restore_cancel(struct task_files *task)
+{
+    struct restore *restore = task->restore;
+    if (restore == NULL) {
+        return;
+    }
+    task->restore = NULL;
+    restore->task = NULL;
+    if (restore->call != NULL) {
+        rpc_call_cancel(restore->call);
+    } else if (!restore->work.runs) {
+        restore_free(restore);
+    } /* else the thread's end does it */
+    wake_others(task->daemon);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The agent's front: what becomes of a task's files from the first fetch to the last upload. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "worker/host/daemon/daemon.h"
+
+struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
+{
+    struct task_files *task = daemon->tasks;
+    while (task != NULL && !task_ref_equal(task->ref, ref)) {
+        task = task->next;
+    }
+    return task;
+}
+
+const struct job_file *tasks_file(const struct task_files *task, size_t i)
+{
+    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
+}
+
+void tasks_fail(struct task_files *task, const char *text)
+{
+    log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
+        LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
+    task->failed = true;
+    agent_task_failed(task->daemon->agent, task->ref, 126, text);
+}
+
+static cadre_status name_folder(struct task_files *task, struct cadre_error *error)
+{
+    free(task->folder);
+    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, task->daemon->task_dir,
+            task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
+        task->folder = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
+    }
+    return CADRE_OK;
+}
+
+static void make_folder(void *user)
+{
+    struct task_files *task = user;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/log", task->folder);
+    task->place_status = tree_remove(task->folder, &task->place_error);
+    if (task->place_status == CADRE_OK) {
+        task->place_status = folder_make(task->folder, 0711, &task->place_error);
+    }
+    if (task->place_status == CADRE_OK) {
+        task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (task->opened_fd < 0) {
+            task->place_status =
+                cadre_error_errno(&task->place_error, errno, "cannot make %s", path);
+        }
+    }
+}
+
+static void after_folder(void *user)
+{
+    struct task_files *task = user;
+    if (task->place_status == CADRE_OK) {
+        task->log.fd = task->opened_fd;
+    }
+    if (!tasks_placed(task)) {
+        return;
+    }
+    if (task->place_status != CADRE_OK) {
+        later_start(task, &task->place_error);
+    } else {
+        tasks_start(task);
+    }
+}
+
+static struct task_files *new_task(struct daemon *daemon, const struct agent_start *start)
+{
+    struct task_files *task = calloc(1, sizeof *task);
+    if (task != NULL) {
+        *task = (struct task_files){.next = daemon->tasks,
+            .daemon = daemon,
+            .ref = start->task,
+            .start = start,
+            .spec = &start->spec,
+            .log.fd = -1};
+        daemon->tasks = task;
+    }
+    return task;
+}
+
+/* Its folders stand; what it published is not known any more, and goes to the coordinator again. */
+static bool front_adopted(void *user, const struct agent_start *start)
+{
+    struct cadre_error error = {0};
+    struct task_files *task = new_task(user, start);
+    if (task == NULL) {
+        return false;
+    }
+    task->ready = true;
+    if (name_folder(task, &error) != CADRE_OK || isolate_adopt(task, &error) != CADRE_OK ||
+        logs_reopen(task, &error) != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "tasks", "a task cannot be taken over",
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
+        return false;
+    }
+    return true;
+}
+
+void tasks_start(struct task_files *task)
+{
+    struct cadre_error error = {0};
+    if (task->log.fd < 0) {
+        if (name_folder(task, &error) != CADRE_OK || isolate_enter(task, &error) != CADRE_OK) {
+            later_start(task, &error);
+            return;
+        }
+        if (!removal_name_is_free(task)) {
+            return;
+        }
+        task->placing = true;
+        file_work_start(&task->files, task->daemon, make_folder, after_folder, task);
+    } else if (removal_is_clean(task)) {
+        fetch_next(task);
+    }
+}
+
+static void front_prepare(void *user, const struct agent_start *start)
+{
+    struct daemon *daemon = user;
+    struct task_ref ref = start->task;
+    struct task_files *task = new_task(daemon, start);
+    if (task == NULL) {
+        agent_task_failed(daemon->agent, ref, 126, "the worker has no memory for another task");
+        return;
+    }
+    log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
+        LOG_U64("slot", ref.slot), LOG_U64("incarnation", ref.incarnation),
+        LOG_STR("program", start->spec.program.name));
+    tasks_start(task);
+}
+
+static void front_output(
+    void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
+{
+    (void)stream;
+    struct task_files *task = tasks_find(user, ref);
+    if (task != NULL) {
+        logs_write(task, bytes, size);
+    }
+}
+
+static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
+{
+    struct task_files *task = tasks_find(user, ref);
+    if (task != NULL) {
+        publish_start(task, part);
+    }
+}
+
+static void collect(struct task_files *task)
+{
+    task->collecting = true;
+    logs_ship(task);
+    outputs_start(task);
+}
+
+/* It was stopped: what is under way for its start is not wanted any more. */
+static void end_preparing(struct task_files *task)
+{
+    fetch_cancel(task);
+    restore_cancel(task);
+    task->failed = true;
+}
+
+static void front_collect(void *user, struct task_ref ref)
+{
+    struct daemon *daemon = user;
+    struct task_files *task = tasks_find(daemon, ref);
+    if (task != NULL) {
+        task->start_waits = false;
+        task->uid_waits = false;
+        task->uid_answered = false;
+        task->name_waits = false;
+    }
+    if (task == NULL || (task->log.fd < 0 && !task->placing)) {
+        agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
+        return;
+    }
+    if (!task->ready) {
+        end_preparing(task);
+    }
+    if (!task->placing) { /* else its end collects: tasks_placed */
+        collect(task);
+    }
+}
+
+static void front_forget(void *user, struct task_ref ref)
+{
+    struct daemon *daemon = user;
+    struct task_files **at = &daemon->tasks;
+    while (*at != NULL && !task_ref_equal((*at)->ref, ref)) {
+        at = &(*at)->next;
+    }
+    struct task_files *task = *at;
+    if (task == NULL) {
+        return;
+    }
+    *at = task->next;
+    fetch_cancel(task);
+    restore_cancel(task);
+    publish_cancel(task);
+    outputs_cancel(task);
+    task->forgotten = true;
+    removal_expect(task);
+    if (!task->placing && !task->emptying && !task->log_work.runs) {
+        removal_start(task); /* nothing works in its folders any more */
+    }                        /* else the thread's end does it: see tasks_placed, logs.c */
+}
+
+static void front_leave(void *user)
+{
+    struct daemon *daemon = user;
+    log_event(LOG_LEVEL_INFO, "daemon", "drained", LOG_END);
+    rpc_loop_stop(daemon->loop);
+}
+
+static void front_notice(void *user, struct task_ref ref, const char *text)
+{
+    (void)user;
+    log_event(
+        LOG_LEVEL_WARNING, "tasks", text, LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot));
+}
+
+static void count(struct daemon *daemon, const struct agent_up *up)
+{
+    struct worker_counts *counts = &daemon->counts;
+    const struct task_exit *exit = &up->gone.exit;
+    bool started = up->type == AGENT_UP_TASK_STARTED;
+    struct task_files *task = tasks_find(daemon, started ? up->started.task : up->gone.task);
+    if (task == NULL || (started ? task->counted_start : task->counted_end)) {
+        return; /* it is said again on another stream */
+    }
+    bool done = exit->code == 0 || exit->code == JOB_EXIT_PREEMPTED;
+    task->counted_start = true;
+    task->counted_end = !started;
+    if (started) {
+        counts->tasks_started++;
+    } else if (exit->signal != 0) {
+        counts->tasks_killed++;
+    } else {
+        counts->tasks_done += done ? 1 : 0;
+        counts->tasks_failed += done ? 0 : 1;
+    }
+}
+
+static void front_send(void *user, const struct agent_up *up)
+{
+    if (up->type == AGENT_UP_TASK_STARTED || up->type == AGENT_UP_TASK_GONE) {
+        count(user, up);
+    }
+    if (up->type == AGENT_UP_TASK_STARTED) {
+        log_event(LOG_LEVEL_INFO, "tasks", "task started", LOG_U64("job", up->started.task.job.n),
+            LOG_U64("slot", up->started.task.slot), LOG_U64("pid", up->started.pid));
+    } else if (up->type == AGENT_UP_TASK_GONE) {
+        log_event(LOG_LEVEL_INFO, "tasks", "task ended", LOG_U64("job", up->gone.task.job.n),
+            LOG_U64("slot", up->gone.task.slot), LOG_I64("code", up->gone.exit.code),
+            LOG_I64("signal", up->gone.exit.signal));
+    }
+    const struct task_files *task =
+        up->type == AGENT_UP_TASK_GONE ? tasks_find(user, up->gone.task) : NULL;
+    struct agent_up gone;
+    if (task != NULL && task->damaged_step > 0) {
+        gone = *up;
+        gone.gone.damaged_step = task->damaged_step;
+        up = &gone;
+    }
+    link_send(user, up);
+}
+
+const struct agent_front worker_front = {.send = front_send,
+    .prepare = front_prepare,
+    .adopted = front_adopted,
+    .output = front_output,
+    .publish = front_publish,
+    .collect = front_collect,
+    .forget = front_forget,
+    .leave = front_leave,
+    .notice = front_notice};
+
+bool tasks_placed(struct task_files *task)
+{
+    task->placing = false;
+    if (task->forgotten) {
+        removal_start(task);
+        return false;
+    }
+    if (task->failed) {
+        collect(task);
+        return false;
+    }
+    return true;
+}
+
+void tasks_linked(struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        logs_linked(task);
+        if (task->publish != NULL) {
+            publish_resume(task);
+        }
+        if (task->collecting) {
+            outputs_resume(task);
+        } else if (task->restore != NULL) {
+            restore_resume(task);
+        } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
+                   task->folder != NULL && !task->start_waits && !task->uid_waits &&
+                   !task->name_waits) {
+            fetch_next(task);
+        }
+    }
+}
+
+void tasks_free_all(struct daemon *daemon)
+{
+    while (daemon->tasks != NULL) {
+        front_forget(daemon, daemon->tasks->ref);
+    }
+}

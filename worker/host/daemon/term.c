@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The newest start of the coordinator that this worker has seen, in memory and in the state
+ * directory: an older one, or a copy of it, is not obeyed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "worker/host/daemon/daemon.h"
+
+#define TERM_BYTES 128
+
+static char *path_of_term(const struct daemon *daemon)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/coordinator", daemon->options.state_dir) < 0 ? NULL : path;
+}
+
+cadre_status term_load(struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_term(daemon);
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    struct term *term = &daemon->term;
+    if (path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
+    }
+    if (access(path, F_OK) != 0) {
+        return CADRE_OK; /* it has joined nobody yet */
+    }
+    CADRE_TRY(file_read(path, TERM_BYTES, &text, &size, error));
+    if (sscanf(text, "cluster %" SCNx64 " start %" SCNu64 " nonce %" SCNx64, &term->cluster,
+            &term->start, &term->nonce) != 3) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s is damaged: it tells which coordinator this worker joined last; remove it if that "
+            "was the one at %s",
+            path, daemon->options.coordinator);
+    }
+    agent_set_term(daemon->agent, term);
+    return CADRE_OK;
+}
+
+/* In memory in any case: a full disk keeps no worker from its cluster. */
+static void keep(struct daemon *daemon, const struct term *term)
+{
+    CADRE_FREE_AT_EXIT char *path = path_of_term(daemon);
+    char text[TERM_BYTES];
+    struct cadre_error error = {0};
+    int size = snprintf(text, sizeof text,
+        "cluster %016" PRIx64 " start %" PRIu64 " nonce %016" PRIx64 "\n", term->cluster,
+        term->start, term->nonce);
+    daemon->term = *term;
+    agent_set_term(daemon->agent, term);
+    cadre_status status =
+        path != NULL ? file_write_atomic(path, text, (size_t)size, 0600, &error)
+                     : cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory to note it");
+    if (status != CADRE_OK) {
+        log_event(LOG_LEVEL_WARNING, "link",
+            "after a restart this worker would not know which coordinator it obeyed last",
+            LOG_STR("reason", error.text));
+    }
+}
+
+cadre_status term_take(struct daemon *daemon, const struct term *term, struct cadre_error *error)
+{
+    const struct term *seen = &daemon->term;
+    unsigned long long start = term->start;
+    switch (term_judge(seen, term)) {
+    case TERM_OLD:
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "this worker refuses the coordinator, which is start %llu of its cluster: it has seen "
+            "start %llu, so another one runs, or this one's ledger is an older copy",
+            start, (unsigned long long)seen->start);
+    case TERM_TWIN:
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "this worker refuses the coordinator, which is start %llu of its cluster: it has seen "
+            "another coordinator with that number, so two run with copies of one state directory",
+            start);
+    case TERM_FOREIGN:
+        /* There other jobs may have the same numbers. */
+        if (agent_holds_any(daemon->agent)) {
+            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                "this worker refuses the coordinator, which is of another cluster: it holds what "
+                "is of the one that it joined before; name that one's coordinator again, or start "
+                "this worker once without --keep-tasks, which drops it");
+        }
+        log_event(LOG_LEVEL_INFO, "link", "this worker moves to another cluster", LOG_END);
+        break;
+    case TERM_GOOD:
+        break;
+    }
+    bool news = seen->cluster != term->cluster || seen->start != term->start;
+    if (term->cluster != 0 && news) {
+        keep(daemon, term);
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/isolate/peer.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "worker/host/isolate/kin.h"
+
+/* A chain of parents that is longer is not believed. */
+#define DESCENT_MAX 64
+
+static bool descends_from(pid_t pid, pid_t leader)
+{
+    struct kin kin;
+    for (int depth = 0; depth < DESCENT_MAX && pid > 1; depth++) {
+        if (pid == leader) {
+            return true;
+        }
+        if (!process_kin(pid, &kin)) {
+            return false;
+        }
+        if (kin.session == leader) {
+            return true;
+        }
+        pid = (pid_t)kin.parent;
+    }
+    return false;
+}
+
+bool peer_is_task(
+    int fd, uid_t uid, pid_t leader, const struct task_group *group, struct peer *ret_peer)
+{
+    struct ucred credentials = {0};
+    socklen_t size = sizeof credentials;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+        return false;
+    }
+    if (ret_peer != NULL) {
+        *ret_peer = (struct peer){.pid = credentials.pid, .uid = credentials.uid};
+    }
+    if (credentials.uid != uid || credentials.pid <= 0) {
+        return false;
+    }
+    return group != NULL && group->kind != GROUP_NONE ? group_has(group, credentials.pid)
+                                                      : descends_from(credentials.pid, leader);
+}

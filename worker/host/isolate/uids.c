@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/isolate/uids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "worker/host/isolate/belongings.h"
+#include "worker/host/isolate/kin.h"
+
+#define RANGE_MAX 65536
+
+struct uid_slot {
+    uint64_t job;    /* 0: nobody's */
+    unsigned takers; /* 0 with a job: noted, and kept for it while something runs */
+    uint64_t given;  /* place in the order of being given back */
+    int claim;       /* a lock that other daemons of the host see; -1: none */
+    bool runs;       /* of the last scan */
+    bool dirty;      /* what its earlier jobs left may be there */
+    bool emptied;    /* and is being removed */
+    bool refused;    /* something else of this kernel runs under it: no job starts with it now */
+    struct uid_holder holder; /* while a job has it; its thread's while it is emptied */
+    bool lost;                /* its job ended while we were away, and another daemon has it now */
+};
+
+struct uids {
+    uid_t first;
+    size_t count;
+    char *claim_folder;
+    uint64_t given;
+    struct uid_slot slots[];
+};
+
+/* Of the host's own list: the range is for nobody, and asking a directory service for each of its
+ * uids would take its time. */
+static cadre_status check_users(uid_t first, uid_t last, struct cadre_error *error)
+{
+    FILE *file = fopen("/etc/passwd", "re");
+    const struct passwd *user;
+    cadre_status status = CADRE_OK;
+    while (file != NULL && status == CADRE_OK && (user = fgetpwent(file)) != NULL) {
+        if (user->pw_uid >= first && user->pw_uid <= last) {
+            status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "--job-uids %u-%u: %u is the user %s of this host; name a range of free ones",
+                (unsigned)first, (unsigned)last, (unsigned)user->pw_uid, user->pw_name);
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return status;
+}
+
+cadre_status uids_open(uid_t first, uid_t last, const char *claim_folder, struct uids **ret_uids,
+    struct cadre_error *error)
+{
+    if (first == 0 || last < first || last - first >= RANGE_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--job-uids %u-%u is no range of 1 to %u uids above 0", (unsigned)first, (unsigned)last,
+            RANGE_MAX);
+    }
+    CADRE_TRY(check_users(first, last, error));
+    if (claim_folder != NULL) {
+        CADRE_TRY(folder_make(claim_folder, 0700, error));
+    }
+    size_t count = (size_t)(last - first) + 1;
+    struct uids *uids = calloc(1, sizeof *uids + count * sizeof uids->slots[0]);
+    char *folder = claim_folder != NULL ? strdup(claim_folder) : NULL;
+    if (uids == NULL || (folder == NULL) != (claim_folder == NULL)) {
+        free(uids);
+        free(folder);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu uids", count);
+    }
+    uids->first = first;
+    uids->count = count;
+    uids->claim_folder = folder;
+    for (size_t i = 0; i < count; i++) {
+        uids->slots[i].claim = -1;
+    }
+    *ret_uids = uids;
+    return CADRE_OK;
+}
+
+static uid_t uid_of(const struct uids *uids, const struct uid_slot *slot)
+{
+    return uids->first + (uid_t)(slot - uids->slots);
+}
+
+static void unclaim(struct uid_slot *slot)
+{
+    if (slot->claim >= 0) {
+        close(slot->claim);
+        slot->claim = -1;
+    }
+}
+
+void uids_close(struct uids *uids)
+{
+    if (uids == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < uids->count; i++) {
+        unclaim(&uids->slots[i]);
+        holder_close(&uids->slots[i].holder);
+    }
+    free(uids->claim_folder);
+    free(uids);
+}
+
+/* False: another daemon of this host has it. Without a folder everything is ours. */
+static bool claim(struct uids *uids, struct uid_slot *slot)
+{
+    char path[4096];
+    if (uids->claim_folder == NULL || slot->claim >= 0) {
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/%u", uids->claim_folder, (unsigned)uid_of(uids, slot));
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return false;
+    }
+    slot->claim = fd; /* a folder that cannot be written claims nothing, and hinders nobody */
+    return true;
+}
+
+static void note_process(struct uids *uids, pid_t pid)
+{
+    unsigned ids[KIN_UIDS];
+    bool known = process_uids(pid, ids);
+    for (int i = 0; known && i < KIN_UIDS; i++) {
+        if (ids[i] >= uids->first && ids[i] - uids->first < uids->count) {
+            uids->slots[ids[i] - uids->first].runs = true;
+        }
+    }
+}
+
+static void scan(struct uids *uids)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    for (size_t i = 0; i < uids->count; i++) {
+        uids->slots[i].runs = false;
+    }
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 0) {
+            note_process(uids, pid);
+        }
+    }
+}
+
+static struct uid_slot *find_job(struct uids *uids, struct job_id job)
+{
+    for (size_t i = 0; i < uids->count; i++) {
+        if (uids->slots[i].job == job.n) {
+            return &uids->slots[i];
+        }
+    }
+    return NULL;
+}
+
+/* The one that was given back longest ago; `passed` are those that another daemon has. */
+static struct uid_slot *find_free(struct uids *uids, uint64_t after)
+{
+    struct uid_slot *best = NULL;
+    for (size_t i = 0; i < uids->count; i++) {
+        struct uid_slot *slot = &uids->slots[i];
+        bool held = slot->takers > 0 || slot->runs || slot->emptied;
+        uint64_t place = slot->given * uids->count + i;
+        uint64_t best_place =
+            best != NULL ? best->given * uids->count + (size_t)(best - uids->slots) : 0;
+        if (!held && place >= after && (best == NULL || place < best_place)) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+static struct uid_slot *take_free(struct uids *uids)
+{
+    uint64_t after = 0;
+    struct uid_slot *slot;
+    scan(uids);
+    while ((slot = find_free(uids, after)) != NULL && !claim(uids, slot)) {
+        after = slot->given * uids->count + (size_t)(slot - uids->slots) + 1;
+    }
+    return slot;
+}
+
+cadre_status uids_take(
+    struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error)
+{
+    struct uid_slot *slot = find_job(uids, job);
+    if (slot == NULL && (slot = take_free(uids)) != NULL) {
+        slot->dirty = true;
+    }
+    if (slot == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "all %zu uids of --job-uids %u-%u have a job that runs here: give the worker a wider "
+            "range",
+            uids->count, (unsigned)uids->first, (unsigned)(uids->first + (uid_t)uids->count - 1));
+    }
+    slot->job = job.n;
+    slot->takers++;
+    *ret_uid = uid_of(uids, slot);
+    return CADRE_OK;
+}
+
+void uids_note(struct uids *uids, struct job_id job, uid_t uid)
+{
+    if (uid >= uids->first && uid - uids->first < uids->count) {
+        struct uid_slot *slot = &uids->slots[uid - uids->first];
+        slot->job = job.n;
+        slot->dirty = false; /* all of it is the job's */
+        slot->lost = !claim(uids, slot);
+    }
+}
+
+bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours)
+{
+    struct uid_slot *slot = find_job(uids, job);
+    if (slot == NULL || slot->takers == 0) {
+        return false;
+    }
+    *ret_uid = uid_of(uids, slot);
+    slot->takers--;
+    if (slot->takers > 0) {
+        return false;
+    }
+    *ret_ours = !slot->lost;
+    slot->job = 0;
+    slot->emptied = !slot->lost;
+    slot->lost = false;
+    return true;
+}
+
+bool uids_is_clean(const struct uids *uids, uid_t uid)
+{
+    return !uids->slots[uid - uids->first].dirty;
+}
+
+bool uids_begin_empty(struct uids *uids, uid_t uid)
+{
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    bool first = slot->dirty && !slot->emptied;
+    slot->emptied = slot->dirty;
+    return first;
+}
+
+void uids_claim(struct uids *uids, uid_t uid)
+{
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    slot->refused = !belongings_claim(uid, &slot->holder);
+}
+
+void uids_clear(struct uids *uids, uid_t uid)
+{
+    belongings_remove(uid, &uids->slots[uid - uids->first].holder);
+}
+
+/* The next one that is free takes its place. */
+static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
+{
+    struct uid_slot *to = take_free(uids);
+    if (to == NULL) {
+        return false; /* it is asked again when its tasks try again */
+    }
+    to->job = from->job;
+    to->takers = from->takers;
+    to->dirty = true;
+    from->job = 0;
+    from->takers = 0;
+    from->dirty = false;
+    from->given = ++uids->given;
+    unclaim(from);
+    *ret_uid = uid_of(uids, to);
+    return true;
+}
+
+bool uids_emptied(struct uids *uids, uid_t uid, uid_t *ret_uid)
+{
+    struct uid_slot *slot = &uids->slots[uid - uids->first];
+    bool refused = slot->refused;
+    *ret_uid = uid;
+    slot->refused = false;
+    slot->emptied = false;
+    if (refused && slot->job != 0) {
+        return move(uids, slot, ret_uid);
+    }
+    slot->dirty = false;
+    if (slot->job == 0) {
+        slot->given = ++uids->given;
+        unclaim(slot);
+    }
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From "run this" to a process that runs it: the fork, what the child makes of itself, the exec.
+ * libuv's uv_spawn would do all but one thing: a process that dies with us. */
+#ifndef CADRE_WORKER_KEEPER_LAUNCH_H
+#define CADRE_WORKER_KEEPER_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "worker/host/isolate/confine.h"
+
+struct launch {
+    const char *program; /* with a slash in it; relative to `folder` */
+    char **argv;
+    char **environment;
+    const char *folder;
+    int outputs[2]; /* standard output and error; stay the caller's */
+    int inherited;  /* another descriptor that it has, under its number, above 2; -1: none */
+    struct task_confinement confinement;
+};
+
+/* 0 and its number, or why it does not run, as errno says it, and below 0 if it cannot enter its
+ * folder. The child leads a session of its own,
+ * reads nothing, has every signal as usual, and is killed by the kernel when the calling thread
+ * ends, however that ends. */
+int launch_process(const struct launch *launch, pid_t *ret_pid);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cadre-keeper: the parent of one task. It stands between the task and the daemon, so that the
+ * daemon may end and come back: the task's output waits in its pipes, how it ended waits here, and
+ * what it left behind is ended by whoever is its parent then. It is started by keeper_start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "worker/host/keeper/private_socket.h"
+#include "worker/host/keeper/start.h"
+#include "worker/host/keeper/task.h"
+#include "worker/host/keeper/words.h"
+
+/* What cannot be killed holds a keeper that is not needed any more so long. */
+#define LAST_US (2 * CADRE_US_PER_S)
+
+struct keeper {
+    struct packed_launch packed;
+    int memory;
+    int signals;    /* a signalfd */
+    int listener;   /* -1: nobody may come but who started it */
+    int connection; /* -1: none */
+    struct task task;
+    bool said_ended;
+    bool said_swept;
+    bool ending;           /* nothing of the task is needed any more */
+    bool told_to_end;      /* by a daemon, which removes the rest */
+    uint64_t last_us;      /* of `ending`: then it goes all the same */
+    uint64_t orphan_at_us; /* nobody is connected: then the task is ended */
+    uint64_t kill_at_us;   /* its grace is over */
+};
+
+static uint64_t after_ms(uint64_t ms)
+{
+    uint64_t now_us = clock_monotonic_us();
+    return ms < (CADRE_TIME_NEVER - now_us) / CADRE_US_PER_MS ? now_us + ms * CADRE_US_PER_MS
+                                                              : CADRE_TIME_NEVER;
+}
+
+static void end(struct keeper *keeper)
+{
+    if (!keeper->ending) {
+        keeper->ending = true;
+        keeper->last_us = clock_monotonic_us() + LAST_US;
+        task_signal(&keeper->task, SIGKILL);
+    }
+}
+
+static void hang_up(struct keeper *keeper)
+{
+    close(keeper->connection);
+    keeper->connection = -1;
+    keeper->said_ended = false;
+    keeper->said_swept = false;
+    if (keeper->listener < 0) {
+        end(keeper);
+    } else {
+        keeper->orphan_at_us = after_ms(keeper->packed.launch.orphan_ms);
+    }
+}
+
+/* What does not fit is said again on the next connection. */
+static void say(struct keeper *keeper, uint32_t type, int64_t value)
+{
+    if (keeper_say(keeper->connection, &(struct keeper_word){.type = type, .value = value}, NULL,
+            0) != 0) {
+        hang_up(keeper);
+    }
+}
+
+static void say_news(struct keeper *keeper)
+{
+    const struct task *task = &keeper->task;
+    if (keeper->connection >= 0 && task->ended && !keeper->said_ended) {
+        keeper->said_ended = true;
+        say(keeper, KEEPER_ENDED, task->status);
+    }
+    if (keeper->connection >= 0 && task->swept && !keeper->said_swept) {
+        keeper->said_swept = true;
+        say(keeper, KEEPER_SWEPT, 0);
+        if (keeper->listener < 0) {
+            end(keeper); /* nobody else comes to hear it */
+        }
+    }
+}
+
+static void say_hello(struct keeper *keeper)
+{
+    int fds[KEEPER_FDS] = {
+        keeper->task.outputs[0], keeper->task.outputs[1], KEEPER_START_LAUNCH, keeper->memory};
+    keeper->orphan_at_us = CADRE_TIME_NEVER;
+    size_t count = keeper->memory >= 0 ? KEEPER_FDS : KEEPER_FDS - 1;
+    struct keeper_word hello = {
+        .type = KEEPER_HELLO, .value = keeper->task.pid, .ended = keeper->task.ended ? 1 : 0};
+    if (keeper_say(keeper->connection, &hello, fds, count) != 0) {
+        hang_up(keeper);
+    }
+}
+
+/* ---- what comes ---- */
+
+static void take_word(struct keeper *keeper)
+{
+    struct keeper_word word;
+    int fds[KEEPER_FDS];
+    int failed = keeper_hear(keeper->connection, &word, fds);
+    for (size_t i = 0; i < KEEPER_FDS; i++) {
+        if (fds[i] >= 0) {
+            close(fds[i]); /* nobody has to give us any */
+        }
+    }
+    if (failed == EAGAIN) {
+        return;
+    }
+    if (failed != 0) {
+        hang_up(keeper);
+    } else if (word.type == KEEPER_SIGNAL && word.value > 0 && word.value < NSIG) {
+        task_signal(&keeper->task, (int)word.value);
+    } else if (word.type == KEEPER_END) {
+        keeper->told_to_end = true;
+        end(keeper);
+    }
+}
+
+/* A daemon that comes while another is connected is the newer one: the older is dead or hangs. */
+static void take_connection(struct keeper *keeper)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    int fd = accept4(keeper->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        (peer.uid != geteuid() && peer.uid != 0)) {
+        close(fd);
+        return;
+    }
+    if (keeper->connection >= 0) {
+        hang_up(keeper);
+    }
+    keeper->connection = fd;
+    say_hello(keeper);
+}
+
+static void take_signals(struct keeper *keeper)
+{
+    struct signalfd_siginfo info;
+    while (read(keeper->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGTERM && keeper->kill_at_us == CADRE_TIME_NEVER) {
+            task_signal(&keeper->task, SIGTERM); /* the host goes down, or somebody tidies up */
+            keeper->kill_at_us = after_ms(keeper->packed.launch.grace_ms);
+        }
+    }
+    task_reap(&keeper->task);
+}
+
+static void on_time(struct keeper *keeper)
+{
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us >= keeper->orphan_at_us) {
+        keeper->orphan_at_us = CADRE_TIME_NEVER;
+        task_signal(&keeper->task, SIGTERM);
+        keeper->kill_at_us = after_ms(keeper->packed.launch.grace_ms);
+    }
+    if (now_us >= keeper->kill_at_us ||
+        (keeper->kill_at_us != CADRE_TIME_NEVER && keeper->connection < 0 && keeper->task.ended)) {
+        keeper->kill_at_us = CADRE_TIME_NEVER;
+        if (keeper->connection < 0) {
+            end(keeper);
+        } else {
+            task_signal(&keeper->task, SIGKILL);
+        }
+    }
+    task_sweep(&keeper->task, now_us);
+}
+
+/* ---- the loop ---- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int wait_ms(const struct keeper *keeper)
+{
+    const struct task *task = &keeper->task;
+    uint64_t at_us = earlier(keeper->orphan_at_us, keeper->kill_at_us);
+    if (task->ended && !task->swept) {
+        at_us = earlier(at_us, task->sweep_at_us);
+    }
+    if (keeper->ending) {
+        at_us = earlier(at_us, keeper->last_us);
+    }
+    uint64_t now_us = clock_monotonic_us();
+    if (at_us == CADRE_TIME_NEVER) {
+        return -1;
+    }
+    uint64_t left_ms = at_us > now_us ? (at_us - now_us) / CADRE_US_PER_MS + 1 : 0;
+    return left_ms < 3600 * 1000 ? (int)left_ms : 3600 * 1000;
+}
+
+static bool is_over(const struct keeper *keeper)
+{
+    return keeper->ending && (keeper->task.swept || clock_monotonic_us() >= keeper->last_us);
+}
+
+static void turn(struct keeper *keeper)
+{
+    struct pollfd waits[3] = {{.fd = keeper->signals, .events = POLLIN},
+        {.fd = keeper->listener, .events = POLLIN}, {.fd = keeper->connection, .events = POLLIN}};
+    if (poll(waits, 3, wait_ms(keeper)) > 0) {
+        if (waits[0].revents != 0) {
+            take_signals(keeper);
+        }
+        if (waits[2].revents != 0) {
+            take_word(keeper);
+        }
+        if (waits[1].revents != 0) {
+            take_connection(keeper);
+        }
+    }
+    on_time(keeper);
+    say_news(keeper);
+}
+
+/* The daemon is gone, and may never come back. A process that just ended keeps its group busy for a
+ * moment. */
+static void remove_group(const struct keeper *keeper)
+{
+    const struct task_group *group = &keeper->task.group;
+    uint64_t end_us = clock_monotonic_us() + LAST_US;
+    bool ours = keeper->connection < 0 && !keeper->told_to_end && keeper->task.swept;
+    while (ours && !group_remove_last(group) && clock_monotonic_us() < end_us) {
+        (void)poll(NULL, 0, 10);
+    }
+}
+
+/* ---- the start ---- */
+
+static int open_signals(void)
+{
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGCHLD);
+    sigaddset(&taken, SIGTERM);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    return sigprocmask(SIG_BLOCK, &taken, NULL) == 0
+               ? signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK)
+               : -1;
+}
+
+static int open_listener(const char *path)
+{
+    int fd = private_socket_bind(path, SOCK_SEQPACKET);
+    if (fd >= 0 && listen(fd, 4) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Its own variable: of whoever signals it in a daemon's name, so that it is no notice to leave. */
+static char *daemon_variable(void)
+{
+    char *variable = NULL;
+    return asprintf(&variable, "CADRE_DAEMON_PID=%ld", (long)getpid()) >= 0 ? variable : NULL;
+}
+
+static int start_task(struct keeper *keeper, char *variable)
+{
+    struct launch *launch = &keeper->packed.launch.launch;
+    size_t count = 0;
+    while (launch->environment[count] != NULL) {
+        count++;
+    }
+    launch->environment[count] = variable;
+    launch->inherited = keeper->memory;
+    return task_start(&keeper->task, launch);
+}
+
+static int open_keeper(struct keeper *keeper, char *variable)
+{
+    struct cadre_error error = {0};
+    for (int fd = KEEPER_START_SOCKET; fd <= KEEPER_START_MEMORY; fd++) {
+        int flags = fcntl(fd, F_GETFD); /* not from now on: the task shall have none of them */
+        if (flags >= 0) {
+            fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+        }
+    }
+    keeper->memory = fcntl(KEEPER_START_MEMORY, F_GETFD) >= 0 ? KEEPER_START_MEMORY : -1;
+    if (packed_launch_read(KEEPER_START_LAUNCH, &keeper->packed, &error) != CADRE_OK) {
+        return EINVAL;
+    }
+    const char *path = keeper->packed.launch.listen;
+    keeper->signals = open_signals();
+    if (keeper->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+        return errno;
+    }
+    if (path != NULL && (keeper->listener = open_listener(path)) < 0) {
+        return errno;
+    }
+    return variable != NULL ? start_task(keeper, variable) : ENOMEM;
+}
+
+int main(void)
+{
+    struct keeper keeper = {.memory = -1,
+        .signals = -1,
+        .listener = -1,
+        .connection = KEEPER_START_SOCKET,
+        .orphan_at_us = CADRE_TIME_NEVER,
+        .kill_at_us = CADRE_TIME_NEVER};
+    char *variable = daemon_variable();
+    struct stat status;
+    if (fstat(KEEPER_START_SOCKET, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return 2; /* run by hand: there is nothing that it could do */
+    }
+    int failed = open_keeper(&keeper, variable);
+    if (failed != 0) {
+        (void)keeper_say(keeper.connection,
+            &(struct keeper_word){.type = KEEPER_FAILED, .value = failed}, NULL, 0);
+    } else {
+        say_hello(&keeper);
+        while (!is_over(&keeper)) {
+            turn(&keeper);
+        }
+        remove_group(&keeper);
+    }
+    if (keeper.listener >= 0) {
+        unlink(keeper.packed.launch.listen);
+    }
+    packed_launch_free(&keeper.packed);
+    free(variable);
+    /* Nothing else is to run: what a sanitizer does at an exit traces this process by a child,
+     * which waits for ever in one that takes in whatever becomes its child. */
+    _exit(failed != 0 ? 1 : 0);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/keeper/strays.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "worker/host/isolate/kin.h"
+
+/* Without children there is nothing to look for: mostly so. */
+static bool has_children(void)
+{
+    siginfo_t info = {0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+unsigned strays_kill(bool (*spared)(pid_t pid, const void *user), const void *user)
+{
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = has_children() ? opendir("/proc") : NULL;
+    const struct dirent *entry;
+    int self = (int)getpid();
+    unsigned killed = 0;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        struct kin kin;
+        if (pid <= 0 || !process_kin(pid, &kin) || kin.parent != self ||
+            (spared != NULL && spared(pid, user))) {
+            continue;
+        }
+        if (kin.state == 'Z') {
+            waitpid(pid, NULL, WNOHANG);
+        } else {
+            kill(pid, SIGKILL);
+            killed++;
+        }
+    }
+    return killed;
+}

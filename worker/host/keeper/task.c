@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/keeper/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "worker/host/keeper/strays.h"
+
+/* Between passes: from one millisecond, doubled each time. */
+#define PAUSE_MIN_US CADRE_US_PER_MS
+#define PAUSE_MAX_US CADRE_US_PER_S
+
+/* Real pipes, so that a program may open /dev/stderr; only we do not wait at our end. */
+static int open_pipe(int *ret_read, int *ret_write, const struct launch *launch)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    *ret_read = fds[0];
+    *ret_write = fds[1];
+    if (fcntl(fds[0], F_SETFL, O_NONBLOCK) != 0 ||
+        (launch->confinement.change_user &&
+            fchown(fds[1], launch->confinement.uid, launch->confinement.gid) != 0)) {
+        return errno;
+    }
+    return 0;
+}
+
+int task_start(struct task *task, struct launch *launch)
+{
+    *task = (struct task){.outputs = {-1, -1}, .group = launch->confinement.group};
+    int failed = 0;
+    for (int i = 0; i < 2 && failed == 0; i++) {
+        failed = open_pipe(&task->outputs[i], &launch->outputs[i], launch);
+    }
+    if (failed == 0) {
+        failed = launch_process(launch, &task->pid);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (launch->outputs[i] >= 0) {
+            close(launch->outputs[i]);
+        }
+    }
+    return failed;
+}
+
+void task_signal(const struct task *task, int signal)
+{
+    if (task->ended) {
+        return;
+    }
+    kill(-task->pid, signal);
+    if (signal == SIGKILL) {
+        kill(task->pid, SIGKILL); /* should it have left its own group */
+    } else {
+        kill(-task->pid, SIGCONT);
+    }
+}
+
+void task_reap(struct task *task)
+{
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == task->pid && !task->ended) {
+            task->ended = true;
+            task->status = status;
+            task->sweep_pause_us = PAUSE_MIN_US;
+            kill(-task->pid, SIGKILL); /* the rest of its session's first group */
+        }
+    }
+}
+
+void task_sweep(struct task *task, uint64_t now_us)
+{
+    if (!task->ended || task->swept || now_us < task->sweep_at_us) {
+        return;
+    }
+    /* Who dies leaves us its own children: only a pass that finds nobody is the last. */
+    bool left = strays_kill(NULL, NULL) > 0;
+    task->swept = group_kill(&task->group, 0) && !left;
+    task->sweep_at_us = now_us + task->sweep_pause_us;
+    if (task->sweep_pause_us < PAUSE_MAX_US) {
+        task->sweep_pause_us *= 2;
+    }
+}

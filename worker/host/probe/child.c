@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/probe/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/utf8.h"
+#include "worker/host/keeper/launch.h"
+
+/* One that hangs in the kernel cannot be killed: after this it is left alone. */
+#define DEATH_MS 2000
+
+#define WORDS_BYTES 256
+
+struct run {
+    pid_t pid;
+    int process; /* readable once it has ended */
+    int outputs[2];
+    struct child_output *output;
+    char words[WORDS_BYTES]; /* the end of its standard error */
+    size_t words_size;
+    bool over; /* it printed more than anybody keeps */
+};
+
+static void keep_words(struct run *run, const char *bytes, size_t size)
+{
+    if (size >= WORDS_BYTES) {
+        bytes += size - WORDS_BYTES + 1;
+        size = WORDS_BYTES - 1;
+    }
+    size_t kept = run->words_size;
+    if (kept + size >= WORDS_BYTES) {
+        size_t gone = kept + size - WORDS_BYTES + 1;
+        memmove(run->words, run->words + gone, kept - gone);
+        kept -= gone;
+    }
+    memcpy(run->words + kept, bytes, size);
+    run->words_size = kept + size;
+}
+
+static void keep_output(struct run *run, const char *bytes, size_t size)
+{
+    struct child_output *output = run->output;
+    run->over = run->over || size > CHILD_OUTPUT_BYTES_MAX - output->size;
+    if (!run->over) {
+        memcpy(output->bytes + output->size, bytes, size);
+        output->size += size;
+    }
+}
+
+/* What is there now; the pipe is closed when no more can come. */
+static void take(struct run *run, int which)
+{
+    char bytes[4096];
+    ssize_t got = 1;
+    while (run->outputs[which] >= 0 && got > 0) {
+        got = read(run->outputs[which], bytes, sizeof bytes);
+        if (got > 0 && which == 0) {
+            keep_output(run, bytes, (size_t)got);
+        } else if (got > 0) {
+            keep_words(run, bytes, (size_t)got);
+        } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+            close(run->outputs[which]);
+            run->outputs[which] = -1;
+        }
+    }
+}
+
+/* Its last line, fit for a sentence. */
+static const char *last_words(struct run *run)
+{
+    size_t end = run->words_size;
+    while (end > 0 && (run->words[end - 1] == '\n' || run->words[end - 1] == ' ')) {
+        end--;
+    }
+    run->words[end] = '\0';
+    char *newline = memrchr(run->words, '\n', end);
+    char *line = newline != NULL ? newline + 1 : run->words;
+    size_t size = strlen(line);
+    for (size_t at = 0; at < size;) {
+        size_t length = utf8_printable(line + at, size - at);
+        line[at] = length > 0 ? line[at] : '?';
+        at += length > 0 ? length : 1;
+    }
+    return line;
+}
+
+/* Reads until it has ended; false: the deadline came first, or it printed too much. */
+static bool follow(struct run *run, uint64_t deadline_us)
+{
+    for (;;) {
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= deadline_us || run->over) {
+            return false;
+        }
+        uint64_t left_ms = (deadline_us - now_us + 999) / 1000;
+        struct pollfd waits[3] = {{.fd = run->process, .events = POLLIN},
+            {.fd = run->outputs[0], .events = POLLIN}, {.fd = run->outputs[1], .events = POLLIN}};
+        (void)poll(waits, 3, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+        take(run, 0);
+        take(run, 1);
+        if ((waits[0].revents & POLLIN) != 0) {
+            take(run, 0); /* what it wrote last */
+            take(run, 1);
+            return !run->over;
+        }
+    }
+}
+
+static bool reap(struct run *run, int *ret_status)
+{
+    struct pollfd end = {.fd = run->process, .events = POLLIN};
+    kill(-run->pid, SIGKILL); /* also what it has left behind */
+    return poll(&end, 1, DEATH_MS) == 1 && waitpid(run->pid, ret_status, WNOHANG) == run->pid;
+}
+
+static cadre_status judge(struct run *run, const struct child *child, bool ended, bool reaped,
+    int status, struct cadre_error *error)
+{
+    const char *words = last_words(run);
+    const char *says = words[0] != '\0' ? ": " : "";
+    if (run->over) {
+        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+            "%.200s, which looks for GPUs, printed more than %zu bytes", child->program,
+            CHILD_OUTPUT_BYTES_MAX);
+    }
+    if (!ended) {
+        return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
+            "%.200s, which looks for GPUs, did not end within %g s%s%s%s", child->program,
+            (double)child->timeout_us / 1e6, reaped ? "" : " and cannot be killed", says, words);
+    }
+    if (WIFSIGNALED(status)) {
+        return cadre_error_set(error, CADRE_ABORTED,
+            "%.200s, which looks for GPUs, was killed by signal %d%s%s", child->program,
+            WTERMSIG(status), says, words);
+    }
+    if (WEXITSTATUS(status) != 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%.200s, which looks for GPUs, ended with status %d%s%s", child->program,
+            WEXITSTATUS(status), says, words);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status start(
+    const struct child *child, struct run *run, int writers[2], struct cadre_error *error)
+{
+    char json[] = "--json";
+    char *argv[] = {(char *)(uintptr_t)child->program, json, NULL};
+    const struct launch launch = {.program = child->program,
+        .argv = argv,
+        .environment = (char **)(uintptr_t)child->environment,
+        .folder = "/",
+        .outputs = {writers[0], writers[1]},
+        .inherited = -1,
+        .confinement = {.change_user = child->change_user, .uid = child->uid, .gid = child->gid}};
+    int errnum = launch_process(&launch, &run->pid);
+    if (errnum == 0) {
+        run->process = pidfd_open(run->pid, 0);
+        errnum = run->process < 0 ? errno : 0;
+        if (errnum != 0) {
+            kill(-run->pid, SIGKILL);
+            (void)waitpid(run->pid, NULL, 0);
+        }
+    }
+    return errnum == 0 ? CADRE_OK
+                       : cadre_error_errno(error, errnum,
+                             "%.200s, which looks for GPUs, cannot be run", child->program);
+}
+
+static cadre_status run_piped(const struct child *child, struct run *run, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int out = -1;
+    CADRE_CLOSE_AT_EXIT int err = -1;
+    int pipes[2][2] = {{-1, -1}, {-1, -1}};
+    for (int i = 0; i < 2; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
+            return cadre_error_errno(error, errno, "no pipe to look for GPUs by");
+        }
+        run->outputs[i] = pipes[i][0];
+        *(i == 0 ? &out : &err) = pipes[i][1];
+        (void)fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
+    }
+    uint64_t deadline_us = clock_monotonic_us() + child->timeout_us;
+    CADRE_TRY(start(child, run, (int[2]){out, err}, error));
+    close(out);
+    close(err);
+    out = err = -1; /* else their ends would never come */
+    int status = 0;
+    bool ended = follow(run, deadline_us);
+    bool reaped = reap(run, &status);
+    return judge(run, child, ended && reaped, reaped, status, error);
+}
+
+cadre_status child_run(
+    const struct child *child, struct child_output *ret_output, struct cadre_error *error)
+{
+    *ret_output = (struct child_output){.bytes = malloc(CHILD_OUTPUT_BYTES_MAX)};
+    if (ret_output->bytes == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to look for GPUs");
+    }
+    struct run run = {.process = -1, .outputs = {-1, -1}, .output = ret_output};
+    cadre_status status = run_piped(child, &run, error);
+    for (int i = 0; i < 2; i++) {
+        if (run.outputs[i] >= 0) {
+            close(run.outputs[i]);
+        }
+    }
+    if (run.process >= 0) {
+        close(run.process);
+    }
+    return status;
+}

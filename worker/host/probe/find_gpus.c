@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/host/probe/find_gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/host/probe/child.h"
+#include "worker/host/probe/report.h"
+
+#define VISIBLE "CUDA_VISIBLE_DEVICES="
+
+cadre_status host_gpus_wanted(const char *text, uint32_t *ret_wanted, struct cadre_error *error)
+{
+    if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0) {
+        *ret_wanted = text[0] == 'a' ? HOST_GPUS_ALL : 0;
+        return CADRE_OK;
+    }
+    char *end = NULL;
+    errno = 0;
+    unsigned long number = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        number > LIMIT_GPUS_PER_WORKER) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "--gpus: \"%s\" is neither \"all\" nor \"none\" nor a number from 0 to %d", text,
+            LIMIT_GPUS_PER_WORKER);
+    }
+    *ret_wanted = (uint32_t)number;
+    return CADRE_OK;
+}
+
+/* ---- what tasks get of it ---- */
+
+void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
+{
+    if (wanted == HOST_GPUS_ALL || (gpus->usable == 0 && wanted > 0)) {
+        return;
+    }
+    if (wanted == 0) {
+        snprintf(gpus->reason, sizeof gpus->reason, "the option --gpus none");
+    } else if (wanted > gpus->usable) {
+        snprintf(gpus->reason, sizeof gpus->reason,
+            "the option --gpus %u asks for more than the %u that can be used", wanted,
+            gpus->usable);
+    }
+    for (uint32_t i = wanted; i < gpus->usable; i++) {
+        snprintf(gpus->devices[i].unused, sizeof gpus->devices[i].unused,
+            wanted == 0 ? "the option --gpus none" : "the option --gpus %u leaves it out", wanted);
+    }
+    gpus->usable = wanted < gpus->usable ? wanted : gpus->usable;
+}
+
+static bool all_have_uuids(const struct host_gpus *gpus)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < gpus->usable; i++) {
+        all = all && gpus->devices[i].uuid[0] != '\0';
+    }
+    return all;
+}
+
+/* By uuid, which means the same in every process. Else by the operator's own list, entry i of which
+ * is device i (a MIG instance has no other name), or by number: the two kinds do not mix. */
+static void name_visible(struct host_gpus *gpus, const char *list)
+{
+    const char *at = list;
+    bool uuids = all_have_uuids(gpus);
+    for (uint32_t i = 0; i < gpus->usable; i++) {
+        struct host_gpu *gpu = &gpus->devices[i];
+        size_t length = at != NULL ? strcspn(at, ",") : 0;
+        bool fits = length > 0 && length < sizeof gpu->visible;
+        if (fits && (!uuids || strncmp(at, "MIG", 3) == 0)) {
+            memcpy(gpu->visible, at, length);
+            gpu->visible[length] = '\0';
+        } else if (uuids) {
+            memcpy(gpu->visible, gpu->uuid, sizeof gpu->visible);
+        } else {
+            snprintf(gpu->visible, sizeof gpu->visible, "%u", i);
+        }
+        at = at != NULL && at[length] == ',' ? at + length + 1 : NULL;
+    }
+}
+
+/* ---- asking ---- */
+
+static const char *find_variable(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, name, length) == 0) {
+            return *environment + length;
+        }
+    }
+    return NULL;
+}
+
+static bool find_program(char path[4096])
+{
+    const char *given = getenv("CADRE_DEVICES_PROGRAM");
+    if (given != NULL && given[0] != '\0') {
+        return snprintf(path, 4096, "%s", given) < 4096;
+    }
+    ssize_t length = readlink("/proc/self/exe", path, 4096 - sizeof "cadre-devices");
+    if (length <= 0) {
+        return false;
+    }
+    path[length] = '\0';
+    char *slash = strrchr(path, '/');
+    memcpy(slash != NULL ? slash + 1 : path, "cadre-devices", sizeof "cadre-devices");
+    return true;
+}
+
+static void ask(const struct host_gpus_search *search, struct host_gpus *gpus)
+{
+    char path[4096] = "";
+    struct cadre_error error = {0};
+    const char *program = search->program;
+    if (program == NULL && find_program(path)) {
+        program = path;
+    }
+    if (program == NULL || access(program, X_OK) != 0) {
+        snprintf(gpus->reason, sizeof gpus->reason,
+            "%.300s, which looks for GPUs, cannot be run: %s",
+            program != NULL ? program : "cadre-devices",
+            program != NULL ? strerror(errno) : "nobody knows where it is");
+        return;
+    }
+    struct child_output output = {.bytes = NULL};
+    const struct child child = {.program = program,
+        .environment = search->environment,
+        .timeout_us = search->timeout_us,
+        .change_user = search->change_user,
+        .uid = search->uid,
+        .gid = search->gid};
+    cadre_status status = child_run(&child, &output, &error);
+    if (status == CADRE_OK) {
+        status = report_read(output.bytes, output.size, gpus, &error);
+    }
+    free(output.bytes);
+    if (status != CADRE_OK) {
+        *gpus = (struct host_gpus){.count = 0};
+        snprintf(gpus->reason, sizeof gpus->reason, "%s", error.text);
+    }
+}
+
+void host_gpus_find(const struct host_gpus_search *search, struct host_gpus *ret_gpus)
+{
+    const char *visible = find_variable(search->environment, VISIBLE);
+    *ret_gpus = (struct host_gpus){.count = 0};
+    if (search->wanted > 0) {
+        ask(search, ret_gpus);
+        name_visible(ret_gpus, visible);
+    }
+    host_gpus_limit(ret_gpus, search->wanted);
+    host_gpus_add_bus(ret_gpus, search->pci_folder, visible != NULL);
+}

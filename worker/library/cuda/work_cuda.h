@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is enqueued on a stream: copies, and the plugin's own kernels. See device_ops.h. */
+#ifndef CADRE_WORKER_CUDA_WORK_CUDA_H
+#define CADRE_WORKER_CUDA_WORK_CUDA_H
+
+#include "worker/library/device/device_ops.h"
+
+cadre_status work_copy(
+    void *to, const void *from, size_t bytes, void *stream, struct cadre_error *error);
+cadre_status work_fill(
+    void *to, uint8_t byte, size_t bytes, void *stream, struct cadre_error *error);
+cadre_status work_scale(cadre_dtype dtype, void *data, size_t count, double factor, void *stream,
+    struct cadre_error *error);
+cadre_status work_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void *to,
+    const void *from, size_t count, void *stream, struct cadre_error *error);
+cadre_status work_pack(const struct device_piece pieces[], size_t count, void *pack, void *stream,
+    struct cadre_error *error);
+cadre_status work_unpack(const struct device_piece pieces[], size_t count, const void *pack,
+    void *stream, struct cadre_error *error);
+
+#endif

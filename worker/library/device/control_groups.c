@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See control_groups.h; proc(5) "/proc/pid/cgroup". */
+#include "worker/library/device/control_groups.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_BYTES 4096
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t control_groups_number(
+    const char *folder, const char *name, const char *key, uint64_t otherwise)
+{
+    char line[LINE_BYTES];
+    char path[2 * LINE_BYTES];
+    uint64_t number = otherwise;
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0) {
+            if (sscanf(line + strlen(key), "%" SCNu64, &number) != 1) {
+                number = otherwise;
+            }
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return number;
+}
+
+/* Of a control group and those around it: `group` is shortened down to "". */
+static uint64_t least_around(const char *mount, char *group, bool second,
+    uint64_t (*measure)(const char *folder, bool second))
+{
+    uint64_t least = UINT64_MAX;
+    for (;;) {
+        char folder[2 * LINE_BYTES];
+        int length = snprintf(folder, sizeof folder, "%s%s", mount, group);
+        if (length > 0 && (size_t)length < sizeof folder) {
+            least = lesser(least, measure(folder, second));
+        }
+        char *slash = strrchr(group, '/');
+        if (slash == NULL) {
+            return least;
+        }
+        *slash = 0;
+    }
+}
+
+/* A line is NUMBER:CONTROLLERS:GROUP; version 2 has no controllers there. */
+uint64_t control_groups_least(uint64_t (*measure)(const char *folder, bool second))
+{
+    uint64_t least = UINT64_MAX;
+    char line[LINE_BYTES];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':');
+        char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (group == NULL) {
+            continue;
+        }
+        *group++ = 0;
+        if (controllers[1] == 0) {
+            least = lesser(least, least_around("/sys/fs/cgroup", group, true, measure));
+        } else if (strstr(controllers, "memory") != NULL) {
+            least = lesser(least, least_around("/sys/fs/cgroup/memory", group, false, measure));
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return least;
+}

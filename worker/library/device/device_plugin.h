@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding and opening the plugin of devices, for device_count() and for tests of the reasons. */
+#ifndef CADRE_WORKER_DEVICE_DEVICE_PLUGIN_H
+#define CADRE_WORKER_DEVICE_DEVICE_PLUGIN_H
+
+#include <stdint.h>
+
+#include "worker/library/device/device_ops.h"
+
+#define DEVICE_PLUGIN_FILE  "libcadre-cuda.so"
+#define DEVICE_REASON_BYTES 512
+
+/* What a look for it goes by. */
+struct device_search {
+    const char *devices;        /* CADRE_DEVICES: "cpu" is none; NULL or anything else: look */
+    const char *devices_reason; /* CADRE_DEVICES_REASON: who said "cpu", and why; NULL: nobody */
+    const char *plugin; /* CADRE_PLUGIN: the file to open, whatever there is; NULL or "": look */
+    const char *driver; /* the driver's library, which must be there before a look */
+    const char *pci_folder; /* for the reason, when it is not: is there a GPU without a driver */
+    const char *const *folders; /* where to look, in this order; ends with NULL */
+};
+
+/* What was found. */
+struct device_found {
+    const struct device_ops *ops;     /* NULL: none that can be used */
+    uint32_t count;                   /* of its devices, at most DEVICES_MAX; 0 without */
+    char reason[DEVICE_REASON_BYTES]; /* of 0: why, as a clause without a full stop; else "" */
+};
+
+/* Looks and opens. What was opened stays open, as threads and handlers of it may. */
+void device_plugin_find(const struct device_search *search, struct device_found *ret_found);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of cadre/gpu.h that need no replica. */
+#include "cadre/gpu.h"
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/device.h"
+
+uint32_t cadre_gpu_count(const char **ret_reason)
+{
+    if (ret_reason != NULL) {
+        *ret_reason = device_absence();
+    }
+    return device_count();
+}
+
+int32_t cadre_tensor_gpu(const cadre_tensor *tensor)
+{
+    const struct device *device = tensor_device(tensor);
+    return device != NULL ? (int32_t)device->index : -1;
+}
+
+cadre_status cadre_tensor_copy_to_host(const cadre_tensor *tensor, cadre_tensor **ret_tensor)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
+    if (status == CADRE_OK) {
+        *ret_tensor = NULL;
+        status = argument_require(tensor, __func__, "tensor", &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_copy_to(NULL, tensor, ret_tensor, &error);
+    }
+    return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
+}

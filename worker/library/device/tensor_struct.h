@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a tensor is, for the files that make them. */
+#ifndef CADRE_WORKER_DEVICE_TENSOR_STRUCT_H
+#define CADRE_WORKER_DEVICE_TENSOR_STRUCT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/library/device/tensor.h"
+
+struct device;
+
+struct cadre_tensor {
+    _Atomic uint64_t references; /* all in the lower half, the library's in the upper one */
+    cadre_dtype dtype;
+    uint16_t rank;
+    bool is_view; /* `data` lies in the memory of `holds`; else in this tensor's own */
+    uint8_t kind; /* of the block that this header begins: enum tensor_memory_kind */
+    int64_t dims[CADRE_RANK_MAX];
+    int64_t count;
+    size_t bytes;
+    char *data;
+    size_t block_bytes;
+    cadre_tensor *holds;   /* what must live as long: the owner of `data`, or of strings' bytes */
+    struct device *device; /* whose memory `data` is in, got for this tensor; NULL: the host's */
+};
+
+/* A header in a block of `bytes` bytes; the rest of the block is not written. NULL: no memory. */
+cadre_tensor *tensor_new_header(enum tensor_memory_kind kind, size_t bytes, cadre_dtype dtype,
+    uint32_t rank, const int64_t *dims);
+
+/* Gives back the memory of a tensor on a device, but not the header. */
+void tensor_give_on_device(cadre_tensor *tensor);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Distributed input: what it says of itself, and reading steps by its rule; see distribute.h. */
+#include "worker/library/input/distribute.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/input/nested.h"
+#include "worker/library/input/prefetch_depth.h"
+#include "worker/library/input/rule.h"
+
+void distributed_batch_clear(struct distributed_batch *batch)
+{
+    if (batch->staged != NULL) {
+        batch->staged->finish(batch->staged);
+    }
+    for (uint32_t r = 0; batch->elements != NULL && r < batch->replicas; r++) {
+        cadre_element_clear(&batch->elements[r]);
+    }
+    free(batch->elements);
+    free(batch->runs);
+    free(batch->done);
+    *batch = (struct distributed_batch){0};
+}
+
+const cadre_element_spec *distributed_input_spec(const struct distributed_input *input)
+{
+    return &input->piece_spec;
+}
+
+int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch)
+{
+    return input->rule->steps(input, epoch);
+}
+
+cadre_shard_policy distributed_input_policy(const struct distributed_input *input)
+{
+    return input->policy;
+}
+
+bool distributed_input_agrees(const struct distributed_input *input)
+{
+    return input->agrees;
+}
+
+bool distributed_input_gives_partial(const struct distributed_input *input)
+{
+    bool all_known = true;
+    for (uint32_t i = 0; i < input->spec.count; i++) {
+        const cadre_tensor_spec *spec = &input->piece_spec.tensors[i];
+        for (uint32_t axis = 0; axis < spec->rank; axis++) {
+            all_known = all_known && spec->dims[axis] != CADRE_DIMENSION_ANY;
+        }
+    }
+    return !input->endless && (!all_known || input->workers > 1);
+}
+
+bool distributed_input_shares(const struct distributed_input *input)
+{
+    return input->rule == &rule_data || input->recuts;
+}
+
+bool distributed_input_recuts(const struct distributed_input *input, struct cadre_error *ret_reason)
+{
+    if (!input->recuts && ret_reason != NULL) {
+        *ret_reason = input->no_recut;
+    }
+    return input->recuts;
+}
+
+const char *distributed_input_file_name(const struct distributed_input *input, uint64_t file)
+{
+    const struct file_feed *feed = &input->feed;
+    return feed->open && file < feed->ids.count ? feed->name_of[file] : "";
+}
+
+cadre_status distributed_input_fresh_shares(const struct distributed_input *input, uint64_t epoch,
+    struct file_shares *ret_shares, struct cadre_error *error)
+{
+    if (!input->recuts) {
+        *ret_shares = (struct file_shares){0};
+        if (error != NULL) {
+            *error = input->no_recut;
+        }
+        return input->no_recut.code;
+    }
+    return file_shares_init(ret_shares, epoch, input->feed.ids.count, input->workers, error);
+}
+
+uint64_t distributed_input_source_samples(const struct distributed_input *input)
+{
+    return input->rule == &rule_data ? dataset_samples(input->data) : 0;
+}
+
+uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
+{
+    return dataset_prefetch_depth(input->data != NULL ? input->data : input->own.data[0]);
+}
+
+/* Some runs of samples of files: their ids are those of the pipeline. */
+cadre_status distributed_input_files_digest(const struct distributed_input *input, uint64_t epoch,
+    const struct file_run runs[], size_t count, struct digest *ret_digest,
+    struct cadre_error *error)
+{
+    struct digest_key key = digest_key_make(input->name, strlen(input->name), epoch);
+    const struct file_feed *feed = &input->feed;
+    *ret_digest = (struct digest){0};
+    for (size_t i = 0; i < count; i++) {
+        const struct file_run *run = &runs[i];
+        if (!feed->open || run->file >= feed->ids.count) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "input '%s': file %" PRIu64 " is none of its %zu files", input->name, run->file,
+                feed->open ? feed->ids.count : 0);
+        }
+        for (uint64_t ordinal = run->first; ordinal - run->first < run->count; ordinal++) {
+            digest_add(ret_digest, &key, nested_id(feed->ids.ids[run->file], ordinal));
+        }
+    }
+    return CADRE_OK;
+}
+
+static struct digest digest_of(
+    const struct distributed_input *input, uint64_t epoch, const struct id_list *ids)
+{
+    struct digest_key key = digest_key_make(input->name, strlen(input->name), epoch);
+    struct digest digest = {0};
+    digest_add_each(&digest, &key, ids->ids, ids->count);
+    return digest;
+}
+
+/* What is found out by reading proves nothing about the reading. */
+static void prove(struct distributed_input *input, struct distributed_batch *batch)
+{
+    struct cadre_error error;
+    batch->provable = input->proves && input->rule == &rule_data && input->data->indexable &&
+                      distributed_input_expected_digest(
+                          input, batch->epoch, batch->step, &batch->expected, &error) == CADRE_OK;
+}
+
+cadre_status distributed_input_read(struct distributed_input *input, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error)
+{
+    *ret_batch = (struct distributed_batch){0};
+    cadre_element *elements = calloc(input->replicas, sizeof elements[0]);
+    if (elements == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %" PRIu32 " replicas", input->replicas);
+    }
+    struct distributed_batch batch = {
+        .epoch = epoch, .step = step, .replicas = input->replicas, .elements = elements};
+    input->ids.count = 0;
+    cadre_status status = input->rule->fill(input, &batch, error);
+    if (status == CADRE_OK) {
+        input_keep_state(input, epoch, step + 1);
+    }
+    if (status == CADRE_OK && input->rule->tell != NULL) {
+        status = input->rule->tell(input, &batch, error);
+    }
+    if (status != CADRE_OK) {
+        distributed_batch_clear(&batch);
+        return status == CADRE_OUT_OF_RANGE
+                   ? cadre_error_set(error, status,
+                         "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name,
+                         step, epoch)
+                   : cadre_error_wrap(error, status,
+                         "dataset '%s', epoch %" PRIu64 ", step %" PRIu64, input->name, epoch,
+                         step);
+    }
+    batch.samples = input->ids.count;
+    batch.fed = digest_of(input, epoch, &input->ids);
+    prove(input, &batch);
+    *ret_batch = batch;
+    return CADRE_OK;
+}
+
+cadre_status distributed_input_expected_digest(struct distributed_input *input, uint64_t epoch,
+    uint64_t step, struct digest *ret_digest, struct cadre_error *error)
+{
+    struct place place = {.index = step, .epoch = epoch};
+    const struct batch_reader *reader = &input->reader;
+    *ret_digest = (struct digest){0};
+    if (input->rule != &rule_data) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "input '%s': workers that read a pipeline each make no claim about samples",
+            input->name);
+    }
+    if (!input->data->indexable) {
+        if (!reader->holds || reader->held.index != step || reader->held.epoch != epoch) {
+            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                "input '%s' is not indexable: the samples of step %" PRIu64
+                " are known only after it is read",
+                input->name, step);
+        }
+        *ret_digest = digest_of(input, epoch, &reader->ids);
+        return CADRE_OK;
+    }
+    int64_t cardinality = dataset_cardinality(input->data);
+    if (cardinality >= 0 && step >= (uint64_t)cardinality) {
+        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+            "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, input->name, step, epoch);
+    }
+    struct id_list ids = {0};
+    cadre_status status = dataset_ids_at(input->data, &place, 1, &ids, error);
+    if (status == CADRE_OK) {
+        *ret_digest = digest_of(input, epoch, &ids);
+    }
+    id_list_clear(&ids);
+    return status;
+}

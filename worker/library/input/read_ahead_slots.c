@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See read_ahead_slots.h. */
+#include "worker/library/input/read_ahead_slots.h"
+
+#include <stdlib.h>
+
+struct slot **slot_at(struct read_ahead *ahead, uint64_t number)
+{
+    return &ahead->ring[(ahead->first + number) % ahead->capacity];
+}
+
+static void slot_free(struct slot *slot)
+{
+    saved_writer_clear(&slot->position);
+    cadre_element_clear(&slot->element);
+    id_list_clear(&slot->ids);
+    free(slot);
+}
+
+/* For use again: keeps the memory of its lists. */
+static void slot_reuse(struct read_ahead *ahead, struct slot *slot)
+{
+    cadre_element_clear(&slot->element);
+    slot->ids.count = 0;
+    slot->position.count = 0;
+    slot->behind = ahead->unused;
+    ahead->unused = slot;
+}
+
+static bool grow_ring(struct read_ahead *ahead)
+{
+    uint64_t capacity = ahead->capacity == 0 ? 16 : 2 * ahead->capacity;
+    struct slot **ring = calloc(capacity, sizeof ring[0]);
+    if (ring == NULL) {
+        return false;
+    }
+    for (uint64_t i = 0; i < ahead->count; i++) {
+        ring[i] = *slot_at(ahead, i);
+    }
+    free(ahead->ring);
+    ahead->ring = ring;
+    ahead->capacity = capacity;
+    ahead->first = 0;
+    return true;
+}
+
+struct slot *slot_claim(struct read_ahead *ahead)
+{
+    if (ahead->count == ahead->capacity && !grow_ring(ahead)) {
+        return NULL;
+    }
+    struct slot *slot = ahead->unused;
+    if (slot == NULL) {
+        slot = calloc(1, sizeof *slot);
+        if (slot == NULL) {
+            return NULL;
+        }
+        ahead->made++;
+    } else {
+        ahead->unused = slot->behind;
+    }
+    slot->read = false;
+    slot->done = false;
+    slot->has_position = false;
+    slot->rows = 0;
+    slot->rows_given = 0;
+    slot->error.code = CADRE_OK;
+    slot->behind = NULL;
+    *slot_at(ahead, ahead->count) = slot;
+    ahead->count++;
+    return slot;
+}
+
+void slot_take_out(struct read_ahead *ahead, uint64_t number)
+{
+    struct slot *slot = *slot_at(ahead, number);
+    for (; number > 0; number--) {
+        *slot_at(ahead, number) = *slot_at(ahead, number - 1);
+    }
+    ahead->first = (ahead->first + 1) % ahead->capacity;
+    ahead->count--;
+    slot_reuse(ahead, slot);
+}
+
+void slot_drop_last(struct read_ahead *ahead)
+{
+    struct slot *slot = *slot_at(ahead, --ahead->count);
+    slot_reuse(ahead, slot);
+}
+
+cadre_status slot_ids(const struct slot *slot, size_t first, size_t count, struct id_list *ids,
+    struct cadre_error *error)
+{
+    bool one_each = slot->ids.count == slot->rows && slot->rows > 0;
+    if (one_each) {
+        return id_list_add_range(ids, &slot->ids, first, count, error);
+    }
+    return id_list_add_range(ids, &slot->ids, 0, first == 0 ? slot->ids.count : 0, error);
+}
+
+cadre_status slot_rows(const struct slot *slot, size_t count, bool alone,
+    cadre_element *ret_element, struct cadre_error *error)
+{
+    int64_t first = (int64_t)slot->rows_given;
+    for (uint32_t i = 0; i < slot->element.count; i++) {
+        cadre_tensor *rows = slot->element.tensors[i];
+        cadre_tensor **view = &ret_element->tensors[i];
+        cadre_status status = alone ? tensor_view_row(rows, first, view, error)
+                                    : tensor_view_rows(rows, first, (int64_t)count, view, error);
+        if (status != CADRE_OK) {
+            cadre_element_clear(ret_element);
+            return status;
+        }
+        ret_element->count = i + 1;
+    }
+    return CADRE_OK;
+}
+
+void slots_clear(struct read_ahead *ahead)
+{
+    while (ahead->count > 0) {
+        slot_take_out(ahead, 0);
+    }
+    while (ahead->unused != NULL) {
+        struct slot *slot = ahead->unused;
+        ahead->unused = slot->behind;
+        slot_free(slot);
+    }
+    free(ahead->ring);
+}

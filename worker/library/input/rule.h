@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rules by which a distributed input divides steps among replicas, behind one small table, and
+ * what the input is inside. */
+#ifndef CADRE_WORKER_INPUT_RULE_H
+#define CADRE_WORKER_INPUT_RULE_H
+
+#include <pthread.h>
+
+#include "worker/library/input/batch_reader.h"
+#include "worker/library/input/distribute.h"
+#include "worker/library/input/element_stream.h"
+#include "worker/library/input/file_feed.h"
+
+#define INPUT_STATES_KEPT 6
+
+struct input_rule {
+    /* Steps of an epoch as far as they are known without reading. Changes nothing. */
+    int64_t (*steps)(struct distributed_input *input, uint64_t epoch);
+
+    /* Fills the batch's zeroed elements, `present` and the rows, and appends the ids to input->ids.
+     * OUT_OF_RANGE when there is no such step. On error what is filled stays, to be cleared. */
+    cadre_status (*fill)(struct distributed_input *input, struct distributed_batch *batch,
+        struct cadre_error *error);
+
+    /* After `fill`, and once the position is kept: what files it was of. NULL: nothing is said. */
+    cadre_status (*tell)(struct distributed_input *input, struct distributed_batch *batch,
+        struct cadre_error *error);
+
+    /* The streams that step `step` of an epoch is read from, and the number of its first element in
+     * them. None: *ret_count is 0. */
+    struct element_stream *(*streams)(struct distributed_input *input, uint64_t epoch,
+        uint64_t step, uint32_t *ret_count, uint64_t *ret_index);
+};
+
+/* Pipelines of this worker's own: one, or one for each replica. */
+struct own_pipelines {
+    cadre_dataset **data; /* a reference each */
+    struct element_stream *streams;
+    uint32_t count;
+    uint64_t first_step; /* that they begin with */
+};
+
+struct distributed_input {
+    const struct input_rule *rule;
+    char *name;
+    uint32_t workers;
+    uint32_t worker_index;
+    uint32_t replicas;
+    bool proves;
+    cadre_shard_policy policy;     /* what it came to */
+    cadre_element_spec spec;       /* DATA: of a global batch; else of the pipeline's elements */
+    cadre_element_spec piece_spec; /* of what one replica gets */
+    bool endless;                  /* the dataset as it was given; of functions: all of them */
+    bool agrees;
+    bool alike; /* all workers' pipelines have the same number of elements */
+    bool recuts;
+    struct cadre_error no_recut; /* why not */
+    cadre_dataset *data;         /* as it was given; NULL for functions */
+    struct id_list ids;          /* of the step at hand */
+    struct replay replay;
+
+    struct batch_reader reader; /* DATA */
+
+    struct own_pipelines own;   /* else: of all epochs but */
+    struct own_pipelines dealt; /* that of the table of files */
+    struct file_feed feed;      /* where it recuts */
+    uint64_t passes;            /* of the streams, as the feed has followed them */
+
+    pthread_mutex_t lock; /* guards the states that are kept, the oldest first */
+    struct distributed_state states[INPUT_STATES_KEPT];
+    uint32_t state_count;
+    size_t state_bytes_max;
+    uint64_t state_us;     /* at least so long apart */
+    uint64_t state_due_us; /* not before */
+};
+
+extern const struct input_rule rule_data; /* each element in pieces, dealt to all workers */
+extern const struct input_rule rule_own;  /* the next elements of the worker's own pipeline */
+
+/* Pipelines that are read as they are; takes the references over, also on error. */
+cadre_status own_pipelines_init(struct own_pipelines *own, cadre_dataset *const data[],
+    uint32_t count, struct replay *replay, struct cadre_error *error);
+void own_pipelines_clear(struct own_pipelines *own);
+
+/* After a step was read: keeps where the streams stand, if it is time to. */
+void input_keep_state(struct distributed_input *input, uint64_t epoch, uint64_t step);
+
+#endif

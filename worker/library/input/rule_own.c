@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A pipeline of the worker's own: a step is its next elements, one for each replica; or one of each
+ * replica's pipeline. What has ended gives dummies. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+#include "worker/library/input/rule.h"
+
+void own_pipelines_clear(struct own_pipelines *own)
+{
+    for (uint32_t i = 0; i < own->count; i++) {
+        element_stream_finish(&own->streams[i]);
+        cadre_dataset_release(own->data[i]);
+    }
+    free(own->streams);
+    free(own->data);
+    *own = (struct own_pipelines){0};
+}
+
+cadre_status own_pipelines_init(struct own_pipelines *own, cadre_dataset *const data[],
+    uint32_t count, struct replay *replay, struct cadre_error *error)
+{
+    cadre_dataset **kept = calloc(count, sizeof kept[0]);
+    struct element_stream *streams = calloc(count, sizeof streams[0]);
+    if (kept == NULL || streams == NULL) {
+        free(kept);
+        free(streams);
+        for (uint32_t i = 0; i < count; i++) {
+            cadre_dataset_release(data[i]);
+        }
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %" PRIu32 " pipelines", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = data[i];
+        streams[i] = (struct element_stream){.data = data[i], .replay = replay};
+    }
+    *own = (struct own_pipelines){.data = kept, .streams = streams, .count = count};
+    return CADRE_OK;
+}
+
+static struct own_pipelines *pipelines_of(struct distributed_input *input, uint64_t epoch)
+{
+    bool dealt = input->dealt.count > 0 && input->feed.dealt.epoch == epoch;
+    return dealt ? &input->dealt : &input->own;
+}
+
+static uint32_t elements_of(const struct distributed_input *input, const struct own_pipelines *own)
+{
+    return own->count == 1 ? input->replicas : 1;
+}
+
+/* The element of replica `r`, or a dummy. */
+static cadre_status fill_replica(struct distributed_input *input, struct own_pipelines *own,
+    struct distributed_batch *batch, uint32_t r, struct cadre_error *error)
+{
+    uint64_t step = batch->step - own->first_step;
+    bool alone = own->count > 1 || input->replicas == 1;
+    struct place place = {
+        .index = alone ? step : step * input->replicas + r, .epoch = batch->epoch};
+    struct element_stream *stream = &own->streams[own->count > 1 ? r : 0];
+    cadre_element *element = &batch->elements[r];
+    cadre_status status = element_stream_read(stream, place, element, &input->ids, error);
+    if (status == CADRE_OUT_OF_RANGE) {
+        return element_make_dummy(&input->spec, element, error);
+    }
+    if (status == CADRE_OK) {
+        batch->present++;
+        batch->own_rows += (uint64_t)cadre_tensor_rows(element->tensors[0]);
+    }
+    return status;
+}
+
+static uint64_t passes_of(const struct distributed_input *input)
+{
+    return input->own.streams[0].passes +
+           (input->dealt.count > 0 ? input->dealt.streams[0].passes : 0);
+}
+
+/* The fault that the digests are there for: the replica gets what it got before once more, and
+ * nobody what it should have got. */
+static cadre_status give_again(struct distributed_input *input, struct own_pipelines *own,
+    struct distributed_batch *batch, struct cadre_error *error)
+{
+    struct place place = {.index = batch->step - own->first_step, .epoch = batch->epoch};
+    if (input->replicas > 1 || place.index == 0 || batch->present == 0) {
+        return CADRE_OK;
+    }
+    place.index--;
+    input->ids.count = 0;
+    cadre_element_clear(&batch->elements[0]);
+    CADRE_TRY(
+        element_stream_read(&own->streams[0], place, &batch->elements[0], &input->ids, error));
+    input->passes = passes_of(input);
+    return CADRE_OK;
+}
+
+static cadre_status own_tell(
+    struct distributed_input *input, struct distributed_batch *batch, struct cadre_error *error)
+{
+    struct own_pipelines *own = pipelines_of(input, batch->epoch);
+    if (!input->recuts) {
+        return CADRE_OK;
+    }
+    if (input->passes != passes_of(input)) {
+        CADRE_TRY(file_feed_begin(&input->feed, batch->epoch, error));
+        input->passes = passes_of(input);
+    }
+    /* With the last of it all of its files are done: no step follows that could say so. */
+    element_stream_look_ahead(&own->streams[0]);
+    CADRE_TRY(file_feed_step(&input->feed, &input->ids, own->streams[0].ended, batch, error));
+    return fault_point("input.piece") ? give_again(input, own, batch, error) : CADRE_OK;
+}
+
+static cadre_status own_fill(
+    struct distributed_input *input, struct distributed_batch *batch, struct cadre_error *error)
+{
+    struct own_pipelines *own = pipelines_of(input, batch->epoch);
+    if (batch->step < own->first_step) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "step %" PRIu64 " is before step %" PRIu64
+            ", which the files were divided for when the workers changed",
+            batch->step, own->first_step);
+    }
+    for (uint32_t r = 0; r < input->replicas; r++) {
+        CADRE_TRY(fill_replica(input, own, batch, r, error));
+    }
+    if (batch->present == 0 && !input->agrees) {
+        return input->workers == 1
+                   ? iterator_end(error)
+                   : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                         "the dataset was said to be endless, and the pipeline of worker %" PRIu32
+                         " has ended",
+                         input->worker_index);
+    }
+    if (!input->agrees) {
+        batch->global_rows = batch->own_rows * input->workers;
+    }
+    return CADRE_OK;
+}
+
+/* Steps of one worker's pipelines. */
+static int64_t steps_of(const struct distributed_input *input, const struct own_pipelines *own)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < own->count; i++) {
+        int64_t elements = dataset_cardinality(own->data[i]);
+        if (elements < 0) {
+            return elements;
+        }
+        int64_t each = elements_of(input, own);
+        int64_t steps = elements / each + (elements % each != 0 ? 1 : 0);
+        most = steps > most ? steps : most;
+    }
+    return most;
+}
+
+static int64_t own_steps(struct distributed_input *input, uint64_t epoch)
+{
+    struct own_pipelines *own = pipelines_of(input, epoch);
+    if (input->endless) {
+        return CADRE_CARDINALITY_INFINITE;
+    }
+    bool alike = input->workers == 1 || input->alike;
+    return own == &input->dealt || !alike ? CADRE_CARDINALITY_UNKNOWN : steps_of(input, own);
+}
+
+static struct element_stream *own_streams(struct distributed_input *input, uint64_t epoch,
+    uint64_t step, uint32_t *ret_count, uint64_t *ret_index)
+{
+    struct own_pipelines *own = pipelines_of(input, epoch);
+    *ret_count = step < own->first_step ? 0 : own->count;
+    *ret_index = step < own->first_step ? 0 : (step - own->first_step) * elements_of(input, own);
+    return own->streams;
+}
+
+const struct input_rule rule_own = {
+    .steps = own_steps, .fill = own_fill, .tell = own_tell, .streams = own_streams};

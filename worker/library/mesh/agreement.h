@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is known about a collective's calls: of one replica, of a host's slots, of several hosts.
+ * Joining two such states gives the state of both together, so that slots, and then hosts, can fold
+ * theirs in any grouping and everybody ends with the same: the call of the lowest replica, and that
+ * of the lowest one that differs from it. Pure. */
+#ifndef CADRE_WORKER_MESH_AGREEMENT_H
+#define CADRE_WORKER_MESH_AGREEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/library/mesh/call_shape.h"
+
+/* One replica's call, as the others hear of it. */
+struct call_record {
+    uint32_t replica;
+    bool wrong; /* by itself, and `text` says why: it equals no other call */
+    struct call_shape shape;
+    char text[MESH_NOTE_BYTES]; /* how it reads to people; "" when nobody said */
+};
+
+struct agreement {
+    bool differs;
+    struct call_record first; /* of the lowest replica */
+    struct call_record other; /* of the lowest one that differs from it, if any does */
+};
+
+/* `other` knows of replicas that are all above the first one of `agreement`. */
+void mesh_agreement_join(struct agreement *agreement, const struct agreement *other);
+
+/* Whether all calls are equal and none is wrong. */
+static inline bool mesh_agreement_holds(const struct agreement *agreement)
+{
+    return !agreement->differs && !agreement->first.wrong;
+}
+
+/* Why it does not hold: the lower wrong one's reason, or both calls by their notes: "replica 0
+ * called ..., replica 2 called ...". A record without a note is described by its shape. */
+void mesh_agreement_say(const struct agreement *agreement, char *ret_text, size_t size);
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives through the host's memory: what is on the device is copied to page-locked memory,
+ * goes through the host mesh, and is copied back. So the results have the bits of the host mesh.
+ *
+ *    whole    one collective of the host mesh, whose agreement is that of the call
+ *    pieces   of 8 MiB, two blocks in turn; all replicas make the same pieces:
+ *
+ *    comm stream   in 0 | in 1 |            | out 0 | in 2 |     | out 1 | in 3 |
+ *    host mesh                 |  piece 0   |  piece 1           |  piece 2 ...
+ *
+ * A replica whose buffers are in the host's memory copies them itself, when it goes in pieces. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "common/pure/prng.h"
+#include "worker/library/device/tensor_memory.h"
+#include "worker/library/mesh/device/device_mesh.h"
+#include "worker/library/mesh/reach.h"
+
+#define BLOCK_MIN  ((size_t)64 << 10)
+#define LINE_BYTES ((size_t)64)
+#define COPIES_MAX 8u /* more of them are packed on the device */
+
+struct stage {
+    struct device_call *call;
+    struct seat *seat;
+    bool pieces;
+    size_t end;     /* of all pieces: packed bytes, or those of the longest row */
+    size_t longest; /* what at most one of them takes in a block */
+};
+
+static uint32_t replicas_of(const struct stage *stage)
+{
+    return stage->seat->mesh->replica_count;
+}
+
+static bool is_list(const struct stage *stage)
+{
+    return stage->call->kind == MESH_ALL_REDUCE || stage->call->kind == MESH_BROADCAST;
+}
+
+/* What replica `index` gives to an all_gather. */
+static size_t given_by(const struct stage *stage, uint32_t index)
+{
+    const struct device_call *call = stage->call;
+    return call->sizes != NULL ? call->sizes[index] : call->buffers[0].bytes;
+}
+
+/* What of `bytes` is in [low, high). */
+static size_t clip(size_t bytes, size_t low, size_t high)
+{
+    size_t end = bytes < high ? bytes : high;
+    return end > low ? end - low : 0;
+}
+
+static size_t lines(size_t bytes)
+{
+    return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* The end of the piece that begins at `low`. */
+static size_t cut(const struct stage *stage, size_t low)
+{
+    if (!stage->pieces) {
+        return stage->end;
+    }
+    if (is_list(stage)) {
+        return mesh_layout_chunk_end(&stage->seat->layout, low, STAGE_BYTES);
+    }
+    size_t width = STAGE_BYTES / (replicas_of(stage) + 1) / LINE_BYTES * LINE_BYTES;
+    width = width > 0 ? width : LINE_BYTES;
+    return stage->end - low > width ? low + width : stage->end;
+}
+
+static size_t block_bytes(const struct stage *stage, size_t width)
+{
+    if (is_list(stage)) {
+        return width;
+    }
+    if (stage->call->kind == MESH_REDUCE_SCATTER) {
+        return width * replicas_of(stage) + width;
+    }
+    if (stage->pieces) {
+        return lines(width) + width * replicas_of(stage);
+    }
+    return lines(stage->call->buffers[0].bytes) + (size_t)stage->call->total;
+}
+
+static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
+{
+    const struct device_call *call = stage->call;
+    if (is_list(stage)) {
+        CADRE_TRY(mesh_layout_set(&stage->seat->layout, call->buffers, call->count, error));
+        stage->end = stage->seat->layout.bytes;
+    } else {
+        stage->end = call->buffers[0].bytes;
+    }
+    for (uint32_t i = 0; call->kind == MESH_ALL_GATHER && i < replicas_of(stage); i++) {
+        size_t bytes = given_by(stage, i);
+        stage->end = bytes > stage->end ? bytes : stage->end;
+    }
+    stage->longest =
+        block_bytes(stage, is_list(stage) && stage->pieces ? STAGE_BYTES : cut(stage, 0));
+    size_t pieces = is_list(stage) ? call->count : replicas_of(stage);
+    bool room = kept_room(&stage->seat->pieces, pieces, sizeof(struct device_piece)) != NULL &&
+                kept_room(&stage->seat->buffers, call->count, sizeof(struct mesh_buffer)) != NULL &&
+                kept_room(&stage->seat->sizes, replicas_of(stage), sizeof(size_t)) != NULL;
+    return room ? CADRE_OK
+                : cadre_error_set(
+                      error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu", pieces);
+}
+
+/* --- blocks --- */
+
+static cadre_status await_block(
+    struct seat *seat, struct stage_block *block, struct cadre_error *error)
+{
+    return block->event == NULL
+               ? CADRE_OK
+               : device_wait_event(seat->device, block->event, 0, device_mesh_stop, seat, error);
+}
+
+static void give_block(struct stage_block *block)
+{
+    if (block->memory != NULL) {
+        tensor_memory_give((enum tensor_memory_kind)block->kind, block->memory, block->bytes);
+        block->memory = NULL;
+        block->bytes = 0;
+    }
+}
+
+static cadre_status block_room(
+    struct stage *stage, struct stage_block *block, struct cadre_error *error)
+{
+    struct seat *seat = stage->seat;
+    if (seat->device != NULL && block->event == NULL) {
+        CADRE_TRY(seat->device->ops->event_open(seat->device->index, &block->event, error));
+    }
+    if (block->memory != NULL && block->bytes >= stage->longest) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(await_block(seat, block, error)); /* copies out of the old one */
+    size_t wanted = BLOCK_MIN;
+    while (wanted < stage->longest) {
+        wanted *= 2;
+    }
+    give_block(block);
+    block->kind = seat->device != NULL ? TENSOR_MEMORY_PINNED : TENSOR_MEMORY_HOST;
+    block->memory = tensor_memory_get((enum tensor_memory_kind)block->kind, wanted);
+    if (block->memory == NULL && block->kind == TENSOR_MEMORY_PINNED) {
+        block->kind = TENSOR_MEMORY_HOST; /* slower copies */
+        block->memory = tensor_memory_get(TENSOR_MEMORY_HOST, wanted);
+    }
+    block->bytes = block->memory != NULL ? wanted : 0;
+    return block->memory != NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                     "no memory for %zu bytes on their way through the host", wanted);
+}
+
+void device_staged_finish(struct seat *seat, bool at_rest)
+{
+    for (size_t i = 0; i < CADRE_COUNT_OF(seat->blocks); i++) {
+        struct stage_block *block = &seat->blocks[i];
+        if (block->event != NULL) {
+            seat->device->ops->event_close(block->event);
+        }
+        if (at_rest) { /* else the device may still write there: it is lost */
+            give_block(block);
+        }
+    }
+}
+
+/* --- copies --- */
+
+/* Between the buffers and a block, of which `packed` is the first byte of the pieces. */
+static cadre_status transfer(
+    const struct stage *stage, uint8_t *packed, size_t count, bool in, struct cadre_error *error)
+{
+    struct seat *seat = stage->seat;
+    const struct device *device = stage->call->on;
+    const struct device_piece *pieces = seat->pieces.memory;
+    if (device == NULL || count <= COPIES_MAX) {
+        for (size_t i = 0; i < count; i++) {
+            void *to = in ? packed + pieces[i].offset : pieces[i].data;
+            const void *from = in ? pieces[i].data : packed + pieces[i].offset;
+            if (device == NULL) {
+                memcpy(to, from, pieces[i].bytes);
+            } else {
+                CADRE_TRY(device->ops->copy(to, from, pieces[i].bytes, device->comm, error));
+            }
+        }
+        return CADRE_OK;
+    }
+    size_t bytes = pieces[count - 1].offset + pieces[count - 1].bytes;
+    CADRE_TRY(device_pack_room(seat, bytes, error));
+    if (in) {
+        CADRE_TRY(device->ops->pack(pieces, count, seat->pack, device->comm, error));
+        return device->ops->copy(packed, seat->pack, bytes, device->comm, error);
+    }
+    CADRE_TRY(device->ops->copy(seat->pack, packed, bytes, device->comm, error));
+    return device->ops->unpack(pieces, count, seat->pack, device->comm, error);
+}
+
+/* `bytes` at `data` + `at`, which is nowhere when there are none. */
+static void add(const struct stage *stage, size_t *count, const void *data, size_t at,
+    size_t offset, size_t bytes)
+{
+    struct device_piece *pieces = stage->seat->pieces.memory;
+    if (bytes > 0) {
+        pieces[(*count)++] = (struct device_piece){
+            .data = (uint8_t *)(uintptr_t)data + at, .offset = offset, .bytes = bytes};
+    }
+}
+
+/* Whether this replica's elements of a list are read, or written at all. */
+static bool gives(const struct stage *stage)
+{
+    return stage->call->kind != MESH_BROADCAST || stage->call->root == stage->seat->global;
+}
+
+static bool receives(const struct stage *stage, const struct mesh_buffer *buffer)
+{
+    return stage->call->kind != MESH_BROADCAST || !gives(stage) ||
+           mesh_source(buffer) != buffer->data;
+}
+
+static size_t list_pieces(const struct stage *stage, size_t low, size_t high, bool in)
+{
+    struct layout_piece piece;
+    size_t count = 0;
+    size_t at = low;
+    while (mesh_layout_next(&stage->seat->layout, &at, high, &piece)) {
+        const struct mesh_buffer *buffer = &stage->call->buffers[piece.buffer];
+        const uint8_t *data = in ? mesh_source(buffer) : buffer->data;
+        if (in ? gives(stage) : receives(stage, buffer)) {
+            add(stage, &count, data, piece.at, at - piece.bytes - low, piece.bytes);
+        }
+    }
+    return count;
+}
+
+static cadre_status copy_in(struct stage *stage, size_t low, size_t high, struct stage_block *block,
+    struct cadre_error *error)
+{
+    const struct device_call *call = stage->call;
+    const struct mesh_buffer *own = call->buffers;
+    size_t count = 0;
+    CADRE_TRY(block_room(stage, block, error));
+    if (is_list(stage)) {
+        count = list_pieces(stage, low, high, true);
+    } else if (call->kind == MESH_ALL_GATHER) {
+        add(stage, &count, own->from, low, 0, clip(own->bytes, low, high));
+    } else {
+        for (uint32_t i = 0; i < replicas_of(stage); i++) {
+            add(stage, &count, own->from, i * own->bytes + low, i * (high - low), high - low);
+        }
+    }
+    CADRE_TRY(transfer(stage, block->memory, count, true, error));
+    /* Also without a copy: what went out of this block before is done as well. */
+    return block->event == NULL ? CADRE_OK
+                                : stage->seat->device->ops->event_record(
+                                      block->event, stage->seat->device->comm, error);
+}
+
+static cadre_status copy_out(struct stage *stage, size_t low, size_t high,
+    struct stage_block *block, struct cadre_error *error)
+{
+    const struct device_call *call = stage->call;
+    const struct mesh_buffer *own = call->buffers;
+    uint8_t *packed = block->memory;
+    size_t count = 0;
+    if (is_list(stage)) {
+        count = list_pieces(stage, low, high, false);
+    } else if (call->kind == MESH_REDUCE_SCATTER) {
+        add(stage, &count, own->data, low, 0, high - low);
+        packed += (high - low) * replicas_of(stage);
+    } else {
+        size_t into = 0;
+        size_t offset = 0;
+        for (uint32_t i = 0; i < replicas_of(stage); i++) {
+            size_t bytes = clip(given_by(stage, i), low, high);
+            add(stage, &count, own->data, into + low, offset, bytes);
+            offset += bytes;
+            into += given_by(stage, i);
+        }
+        packed += lines(clip(own->bytes, low, high));
+    }
+    CADRE_TRY(transfer(stage, packed, count, false, error));
+    return block->event == NULL ? CADRE_OK
+                                : stage->seat->device->ops->event_record(
+                                      block->event, stage->seat->device->comm, error);
+}
+
+/* --- the host mesh --- */
+
+static cadre_status run_list(struct stage *stage, size_t low, size_t high, uint8_t *block,
+    const struct mesh_note *note, struct cadre_error *error)
+{
+    const struct device_call *call = stage->call;
+    struct mesh_buffer *buffers = stage->seat->buffers.memory;
+    struct layout_piece piece;
+    size_t count = 0;
+    size_t at = low;
+    for (size_t i = 0; !stage->pieces && i < call->count; i++) { /* empty ones as well */
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        buffers[count++] =
+            (struct mesh_buffer){.data = block, .bytes = buffer->bytes, .dtype = buffer->dtype};
+        block += buffer->bytes;
+    }
+    while (stage->pieces && mesh_layout_next(&stage->seat->layout, &at, high, &piece)) {
+        buffers[count++] =
+            (struct mesh_buffer){.data = block, .bytes = piece.bytes, .dtype = piece.dtype};
+        block += piece.bytes;
+    }
+    return device_call_host(call, buffers, count, NULL, note, error);
+}
+
+static cadre_status run_rows(struct stage *stage, size_t low, size_t high, uint8_t *block,
+    const struct mesh_note *note, struct cadre_error *error)
+{
+    const struct device_call *call = stage->call;
+    size_t *sizes = stage->seat->sizes.memory;
+    size_t own = clip(call->buffers[0].bytes, low, high);
+    struct mesh_buffer buffer = {.bytes = own, .dtype = call->buffers[0].dtype, .from = block};
+    if (call->kind == MESH_REDUCE_SCATTER) {
+        buffer.data = block + own * replicas_of(stage);
+        return device_call_host(call, &buffer, 1, NULL, note, error);
+    }
+    buffer.data = block + lines(own);
+    for (uint32_t i = 0; i < replicas_of(stage); i++) {
+        sizes[i] = clip(given_by(stage, i), low, high);
+    }
+    return device_call_host(call, &buffer, 1, stage->pieces ? sizes : call->sizes, note, error);
+}
+
+static cadre_status run_piece(
+    struct stage *stage, size_t low, size_t high, uint8_t *block, struct cadre_error *error)
+{
+    struct mesh_note note = {.timeout_us = 0};
+    if (stage->call->note != NULL) {
+        note = *stage->call->note;
+    }
+    if (stage->pieces) {
+        note.key = prng_mix(note.key ^ prng_mix(low));
+    }
+    return is_list(stage) ? run_list(stage, low, high, block, &note, error)
+                          : run_rows(stage, low, high, block, &note, error);
+}
+
+/* --- all of it --- */
+
+/* *ret_refused: the calls differ; nothing has been touched. */
+static cadre_status run(struct stage *stage, bool *ret_refused, struct cadre_error *error)
+{
+    struct stage_block *blocks = stage->seat->blocks;
+    size_t low = 0;
+    CADRE_TRY(lay_out(stage, error));
+    size_t high = cut(stage, low);
+    CADRE_TRY(copy_in(stage, low, high, &blocks[0], error));
+    for (unsigned turn = 0;; turn++) {
+        struct stage_block *block = &blocks[turn % 2];
+        size_t next = high < stage->end ? cut(stage, high) : high;
+        if (next > high) {
+            CADRE_TRY(copy_in(stage, high, next, &blocks[(turn + 1) % 2], error));
+        }
+        CADRE_TRY(await_block(stage->seat, block, error));
+        cadre_status status = run_piece(stage, low, high, block->memory, error);
+        *ret_refused = status == CADRE_INVALID_ARGUMENT && !stage->pieces;
+        CADRE_TRY(status);
+        CADRE_TRY(copy_out(stage, low, high, block, error));
+        if (next == high) {
+            return CADRE_OK;
+        }
+        low = high;
+        high = next;
+    }
+}
+
+cadre_status device_staged_run(struct device_call *call, bool pieces, struct cadre_error *error)
+{
+    struct stage stage = {.call = call, .seat = call->seat, .pieces = pieces};
+    struct cadre_error reason;
+    bool refused = false;
+    cadre_status status = run(&stage, &refused, &reason);
+    if (status == CADRE_OK) {
+        return status;
+    }
+    return refused ? cadre_error_set(error, status, "%s", reason.text)
+                   : device_mesh_fail(
+                         call->seat, status, "could not go through the host", &reason, error);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the mesh calls its operations and element types in messages, and which values are legal at
+ * all. */
+#ifndef CADRE_WORKER_MESH_NAMES_H
+#define CADRE_WORKER_MESH_NAMES_H
+
+#include <stdbool.h>
+
+#include "worker/library/mesh/mesh.h"
+
+/* The kinds of collective; the numbers travel in frames. */
+enum mesh_kind {
+    MESH_ALL_REDUCE = 1,
+    MESH_BROADCAST,
+    MESH_ALL_GATHER,
+    MESH_BARRIER,
+    MESH_REDUCE_SCATTER
+};
+
+#define MESH_OP_COUNT    4
+#define MESH_DTYPE_COUNT 9
+
+bool mesh_op_valid(unsigned op);
+bool mesh_dtype_valid(unsigned dtype);
+
+/* "all_reduce", "sum", "float32"; "?" for a value outside the enum. */
+const char *mesh_kind_name(unsigned kind);
+const char *mesh_op_name(unsigned op);
+const char *mesh_dtype_name(unsigned dtype);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a lookup is inside: an index of tokens, and what it says of each. Never changed once made.
+ *
+ *     ids of a vocabulary:   | mask (0 or 1) | OOV (oov_ids) | tokens in their order |
+ */
+#ifndef CADRE_WORKER_PREPROCESSING_LOOKUP_STATE_H
+#define CADRE_WORKER_PREPROCESSING_LOOKUP_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/preprocessing.h"
+#include "common/base/error.h"
+#include "worker/library/preprocessing/token_table.h"
+
+struct cadre_lookup {
+    atomic_uint references;
+    struct token_table table;
+
+    /* Of a vocabulary. */
+    bool masked;
+    int64_t oov_ids;       /* 0: unknown tokens are refused */
+    cadre_tensor *special; /* [2] of the tokens' type: the mask, what OOV ids become */
+
+    /* Of a plain table: a value for each token, and for all others; else NULL. */
+    cadre_tensor *values;
+    cadre_tensor *missing;
+};
+
+/* Zeroed but for one reference; NULL without memory. */
+cadre_lookup *lookup_new(struct cadre_error *error);
+
+#define LOOKUP_MASK 0 /* in `special` */
+#define LOOKUP_OOV  1
+
+#endif

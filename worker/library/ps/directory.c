@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/ps/directory.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+
+#define WHO_BYTES 32
+
+struct directory {
+    struct directory_self self;
+    uint32_t tasks;
+    pthread_mutex_t lock; /* over all that follows */
+    pthread_cond_t changed;
+    bool spoken;
+    struct generation generation;
+    uint8_t key[LIMIT_JOB_KEY_BYTES];
+    struct directory_member *members; /* [tasks], by slot */
+    uint64_t updates;
+    struct cadre_error ended; /* code not OK once `over`; CANCELLED: in order */
+    bool over;
+};
+
+static void forget_members(struct directory *directory)
+{
+    const struct crew *crew = &directory->self.crew;
+    for (uint32_t slot = 0; slot < directory->tasks; slot++) {
+        enum role role = crew_role(crew, slot);
+        directory->members[slot] = (struct directory_member){
+            .slot = slot, .role = role, .index = slot - crew_first(crew, role)};
+    }
+}
+
+cadre_status directory_new(
+    const struct directory_self *self, struct directory **ret_directory, struct cadre_error *error)
+{
+    *ret_directory = NULL;
+    struct directory *directory = calloc(1, sizeof *directory);
+    uint64_t tasks = crew_tasks(&self->crew);
+    struct directory_member *members = calloc(tasks, sizeof *members);
+    if (directory == NULL || members == NULL) {
+        free(directory);
+        free(members);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for a directory of %" PRIu64 " tasks", tasks);
+    }
+    directory->self = *self;
+    directory->tasks = (uint32_t)tasks;
+    directory->members = members;
+    forget_members(directory);
+    pthread_mutex_init(&directory->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&directory->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *ret_directory = directory;
+    return CADRE_OK;
+}
+
+void directory_free(struct directory *directory)
+{
+    if (directory != NULL) {
+        pthread_cond_destroy(&directory->changed);
+        pthread_mutex_destroy(&directory->lock);
+        explicit_bzero(directory->key, sizeof directory->key);
+        free(directory->members);
+        free(directory);
+    }
+}
+
+const struct directory_self *directory_self(const struct directory *directory)
+{
+    return &directory->self;
+}
+
+/* --- what is told --- */
+
+static void keep_member(struct directory *directory, const struct task_member *told)
+{
+    if (told->slot >= directory->tasks) {
+        return;
+    }
+    struct directory_member *member = &directory->members[told->slot];
+    member->incarnation = told->incarnation;
+    member->lives = told->lives;
+    member->here = told->here;
+    member->backed = told->backed;
+    snprintf(
+        member->address, sizeof member->address, "%s", told->address == NULL ? "" : told->address);
+}
+
+void directory_update(struct directory *directory, const struct task_members *members)
+{
+    pthread_mutex_lock(&directory->lock);
+    bool older = directory->spoken && members->generation.number < directory->generation.number;
+    if (!older) {
+        directory->spoken = true;
+        directory->generation = members->generation;
+        memcpy(directory->key, members->key, sizeof directory->key);
+        forget_members(directory);
+        for (size_t i = 0; i < members->member_count; i++) {
+            keep_member(directory, &members->members[i]);
+        }
+        directory->updates++;
+        pthread_cond_broadcast(&directory->changed);
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_end(struct directory *directory, const struct cadre_error *error)
+{
+    pthread_mutex_lock(&directory->lock);
+    if (!directory->over) {
+        directory->over = true;
+        directory->ended = *error;
+        pthread_cond_broadcast(&directory->changed);
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+/* --- what is asked --- */
+
+/* Under the lock. */
+static cadre_status ended(const struct directory *directory, struct cadre_error *error)
+{
+    return directory->over
+               ? cadre_error_set(error, directory->ended.code, "%s", directory->ended.text)
+               : CADRE_OK;
+}
+
+cadre_status directory_ended(struct directory *directory, struct cadre_error *error)
+{
+    pthread_mutex_lock(&directory->lock);
+    cadre_status status = ended(directory, error);
+    pthread_mutex_unlock(&directory->lock);
+    return status;
+}
+
+static uint64_t deadline_of(uint64_t patience_us)
+{
+    uint64_t now_us = clock_monotonic_us();
+    return patience_us > CADRE_TIME_NEVER - now_us ? CADRE_TIME_NEVER : now_us + patience_us;
+}
+
+/* Under the lock. False: it is past the deadline. */
+static bool wait_until(struct directory *directory, uint64_t until_us)
+{
+    if (until_us == CADRE_TIME_NEVER) {
+        pthread_cond_wait(&directory->changed, &directory->lock);
+        return true;
+    }
+    if (clock_monotonic_us() >= until_us) {
+        return false;
+    }
+    struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(until_us % CADRE_US_PER_S) * 1000};
+    pthread_cond_timedwait(&directory->changed, &directory->lock, &until);
+    return true;
+}
+
+cadre_status directory_await_key(struct directory *directory, uint64_t patience_us,
+    struct generation *ret_generation, uint8_t ret_key[LIMIT_JOB_KEY_BYTES],
+    struct cadre_error *error)
+{
+    uint64_t until_us = deadline_of(patience_us);
+    pthread_mutex_lock(&directory->lock);
+    cadre_status status;
+    while ((status = ended(directory, error)) == CADRE_OK && !directory->spoken) {
+        if (!wait_until(directory, until_us)) {
+            status = cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
+                "the coordinator did not say within %.1f s who is in the job; did the chief start?",
+                (double)patience_us / CADRE_US_PER_S);
+            break;
+        }
+    }
+    if (status == CADRE_OK) {
+        *ret_generation = directory->generation;
+        memcpy(ret_key, directory->key, sizeof directory->key);
+    }
+    pthread_mutex_unlock(&directory->lock);
+    return status;
+}
+
+void directory_look(struct directory *directory, enum role role, uint32_t index,
+    struct directory_member *ret_member)
+{
+    pthread_mutex_lock(&directory->lock);
+    *ret_member = directory->members[crew_first(&directory->self.crew, role) + index];
+    pthread_mutex_unlock(&directory->lock);
+}
+
+/* "ps 1", "the chief" */
+static void name_member(enum role role, uint32_t index, char ret_who[WHO_BYTES])
+{
+    if (role == ROLE_CHIEF || role == ROLE_EVALUATOR) {
+        snprintf(ret_who, WHO_BYTES, "the %s", role_name(role));
+    } else {
+        snprintf(ret_who, WHO_BYTES, "%s %" PRIu32, role_name(role), index);
+    }
+}
+
+/* Under the lock. */
+static cadre_status missing(const struct directory *directory, enum role role, uint32_t index,
+    uint64_t patience_us, struct cadre_error *error)
+{
+    char who[WHO_BYTES];
+    const struct directory_member *member =
+        &directory->members[crew_first(&directory->self.crew, role) + index];
+    name_member(role, index, who);
+    return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "%s was not there within %.1f s%s", who,
+        (double)patience_us / CADRE_US_PER_S,
+        member->lives > 1   ? ": it was lost, and did not come back"
+        : member->lives > 0 ? ": it was started, and did not come, or was lost"
+                            : ": the coordinator has not started it");
+}
+
+cadre_status directory_await(struct directory *directory, enum role role, uint32_t index,
+    uint64_t least, uint64_t patience_us, struct directory_member *ret_member,
+    struct cadre_error *error)
+{
+    uint64_t until_us = deadline_of(patience_us);
+    pthread_mutex_lock(&directory->lock);
+    const struct directory_member *member =
+        &directory->members[crew_first(&directory->self.crew, role) + index];
+    cadre_status status;
+    while ((status = ended(directory, error)) == CADRE_OK &&
+           (!member->here || member->incarnation < least)) {
+        if (!wait_until(directory, until_us)) {
+            status = missing(directory, role, index, patience_us, error);
+            break;
+        }
+    }
+    if (status == CADRE_OK) {
+        *ret_member = *member;
+    }
+    pthread_mutex_unlock(&directory->lock);
+    return status;
+}
+
+uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t patience_us)
+{
+    uint64_t until_us = deadline_of(patience_us);
+    pthread_mutex_lock(&directory->lock);
+    while (!directory->over && directory->updates <= seen && wait_until(directory, until_us)) {
+    }
+    uint64_t updates = directory->updates;
+    pthread_mutex_unlock(&directory->lock);
+    return updates;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/ps/request.h"
+
+#include <string.h>
+
+#include "worker/library/mesh/bytes.h"
+
+uint64_t request_row_bytes(const struct store_spec *spec)
+{
+    return spec->row_elements * cadre_dtype_bytes(spec->dtype);
+}
+
+static uint8_t *put_u32(uint8_t *at, uint32_t value)
+{
+    bytes_put_u32(at, value);
+    return at + sizeof value;
+}
+
+static uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+    bytes_put_u64(at, value);
+    return at + sizeof value;
+}
+
+static uint8_t *put_double(uint8_t *at, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return put_u64(at, bits);
+}
+
+static uint32_t take_u32(const uint8_t **at)
+{
+    *at += sizeof(uint32_t);
+    return bytes_get_u32(*at - sizeof(uint32_t));
+}
+
+static uint64_t take_u64(const uint8_t **at)
+{
+    *at += sizeof(uint64_t);
+    return bytes_get_u64(*at - sizeof(uint64_t));
+}
+
+static double take_double(const uint8_t **at)
+{
+    uint64_t bits = take_u64(at);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint8_t *put_name(uint8_t *at, const char *name)
+{
+    memset(at, 0, STORE_NAME_BYTES);
+    memcpy(at, name, strnlen(name, STORE_NAME_BYTES - 1));
+    return at + STORE_NAME_BYTES;
+}
+
+static uint8_t *put_push(uint8_t *at, const struct push *push)
+{
+    at = put_u32(at, (uint32_t)push->kind);
+    at = put_u32(at, push->sparse ? 1 : 0);
+    at = put_u32(at, push->ordinal);
+    at = put_u32(at, push->contributions);
+    at = put_u64(at, push->closure);
+    at = put_u64(at, push->first_row);
+    at = put_u64(at, push->rows);
+    at = put_double(at, push->rate);
+    at = put_u64(at, push->based_on);
+    at = put_u64(at, push->staleness);
+    return put_u64(at, push->step);
+}
+
+void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct push *ret_push)
+{
+    const uint8_t *at = bytes;
+    *ret_push = (struct push){.shard = shard};
+    ret_push->kind = (enum push_kind)take_u32(&at);
+    ret_push->sparse = take_u32(&at) != 0;
+    ret_push->ordinal = take_u32(&at);
+    ret_push->contributions = take_u32(&at);
+    ret_push->closure = take_u64(&at);
+    ret_push->first_row = take_u64(&at);
+    ret_push->rows = take_u64(&at);
+    ret_push->rate = take_double(&at);
+    ret_push->based_on = take_u64(&at);
+    ret_push->staleness = take_u64(&at);
+    ret_push->step = take_u64(&at);
+}
+
+static uint8_t *put_spec(uint8_t *at, const struct store_spec *spec)
+{
+    const struct store_training *training = &spec->training;
+    at = put_name(at, spec->name);
+    at = put_u32(at, spec->shard);
+    at = put_u32(at, (uint32_t)spec->dtype);
+    at = put_u32(at, (uint32_t)training->optimizer);
+    at = put_u32(at, training->nesterov ? 1 : 0);
+    at = put_u64(at, spec->rows);
+    at = put_u64(at, spec->row_elements);
+    at = put_double(at, training->rate);
+    at = put_double(at, training->momentum);
+    at = put_double(at, training->initial);
+    at = put_double(at, training->beta1);
+    at = put_double(at, training->beta2);
+    return put_double(at, training->epsilon);
+}
+
+void spec_part_read(const uint8_t bytes[SPEC_PART_BYTES], struct store_spec *ret_spec)
+{
+    const uint8_t *at = bytes + STORE_NAME_BYTES;
+    struct store_training *training = &ret_spec->training;
+    memset(ret_spec, 0, sizeof *ret_spec);
+    name_part_read(bytes, ret_spec->name);
+    ret_spec->shard = take_u32(&at);
+    ret_spec->dtype = (cadre_dtype)take_u32(&at);
+    training->optimizer = (enum store_optimizer)take_u32(&at);
+    training->nesterov = take_u32(&at) != 0;
+    ret_spec->rows = take_u64(&at);
+    ret_spec->row_elements = take_u64(&at);
+    training->rate = take_double(&at);
+    training->momentum = take_double(&at);
+    training->initial = take_double(&at);
+    training->beta1 = take_double(&at);
+    training->beta2 = take_double(&at);
+    training->epsilon = take_double(&at);
+}
+
+void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NAME_BYTES])
+{
+    memcpy(ret_name, bytes, STORE_NAME_BYTES);
+    ret_name[STORE_NAME_BYTES - 1] = '\0';
+}
+
+static bool is_push(const struct request *request)
+{
+    return request->kind == REQUEST_PUSH || request->kind == REQUEST_PUSH_PULL;
+}
+
+uint64_t request_ids_bytes(const struct request *request)
+{
+    bool some = request->kind == REQUEST_GATHER;
+    uint64_t rows = is_push(request) ? request->push.rows : request->rows;
+    return some || (is_push(request) && request->push.sparse) ? rows * sizeof(int64_t) : 0;
+}
+
+uint64_t request_values_bytes(const struct request *request)
+{
+    return is_push(request)                    ? request->push.rows * request->row_bytes
+           : request->kind == REQUEST_SET_SLOT ? request->rows * request->row_bytes
+           : request->kind == REQUEST_NOTE     ? request->rows
+                                               : 0;
+}
+
+uint64_t request_answer_bytes(const struct request *request)
+{
+    switch (request->kind) {
+    case REQUEST_PULL:
+    case REQUEST_GATHER:
+    case REQUEST_SLOT:
+        return request->rows * request->row_bytes;
+    case REQUEST_PUSH_PULL:
+        return request->push.rows * request->row_bytes;
+    case REQUEST_NOTED:
+    case REQUEST_NOTED_NAMES:
+        return UINT64_MAX;
+    default:
+        return 0;
+    }
+}
+
+size_t request_write(const struct request *request, uint64_t done_below, struct frame *ret_frame,
+    uint8_t ret_part[REQUEST_PART_BYTES])
+{
+    uint8_t *end = ret_part;
+    if (request->kind == REQUEST_CREATE) {
+        end = put_spec(end, request->spec);
+    } else if (is_push(request)) {
+        end = put_push(end, &request->push);
+    } else if (request->kind == REQUEST_NOTE || request->kind == REQUEST_NOTED) {
+        end = put_name(end, request->name);
+    }
+    size_t part_bytes = (size_t)(end - ret_part);
+    *ret_frame = (struct frame){
+        .kind = (uint32_t)request->kind,
+        .bytes = part_bytes + request_ids_bytes(request) + request_values_bytes(request),
+    };
+    bool set_slot = request->kind == REQUEST_SET_SLOT;
+    ret_frame->words[WORD_SHARD] = request->shard | (uint64_t)request->slot << 32;
+    ret_frame->words[WORD_FIRST] = request->first;
+    ret_frame->words[WORD_ROWS] = request->rows;
+    ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_steps;
+    ret_frame->words[WORD_DONE_BELOW] = done_below;
+    return part_bytes;
+}

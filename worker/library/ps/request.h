@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Requests to a parameter server as bytes: what the words of a frame mean, and what follows it.
+ *
+ *     words   shard + slot << 32 | first | rows | steps, or updates | done below
+ *     bytes   CREATE            spec
+ *             GATHER            ids
+ *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
+ *             SET_SLOT          values
+ *             NOTE              name | text
+ *             NOTED             name
+ *
+ *     answer  code, and its sentence; else the words below and rows or text */
+#ifndef CADRE_WORKER_PS_REQUEST_H
+#define CADRE_WORKER_PS_REQUEST_H
+
+#include "worker/library/ps/client.h"
+#include "worker/library/ps/link.h"
+#include "worker/library/ps/store.h"
+
+/* Beside enum request_kind. The first frame of a connection, and all that a server says. */
+#define FRAME_HELLO  64
+#define FRAME_ANSWER 65
+/* Between servers: the connection is from now on with the copy that is kept of another server; a
+ * copy as a whole is given, or asked for; a piece of it, the last one is empty. */
+#define FRAME_BACKUP 66
+#define FRAME_LOAD   67
+#define FRAME_FETCH  68
+#define FRAME_PIECE  69
+
+enum { WORD_SHARD, WORD_FIRST, WORD_ROWS, WORD_LEAST, WORD_DONE_BELOW };
+/* Of an answer; of that to a hello: the nonce of the server's memory. */
+enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps */ };
+/* The number of the answer to a hello. */
+enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
+
+#define PUSH_PART_BYTES 72
+#define SPEC_PART_BYTES (STORE_NAME_BYTES + 80)
+#define NAME_PART_BYTES STORE_NAME_BYTES
+/* Of what stands between a frame and ids, values or text. */
+#define REQUEST_PART_BYTES SPEC_PART_BYTES
+
+#define REQUEST_IDS_MAX  (UINT64_C(1) << 26)
+#define REQUEST_NOTE_MAX (UINT64_C(16) << 20)
+
+uint64_t request_row_bytes(const struct store_spec *spec);
+
+/* The frame of a request, with its bytes, and its part; returns the part's size. */
+size_t request_write(const struct request *request, uint64_t done_below, struct frame *ret_frame,
+    uint8_t ret_part[REQUEST_PART_BYTES]);
+/* Bytes of ids and of values that follow the part. */
+uint64_t request_ids_bytes(const struct request *request);
+uint64_t request_values_bytes(const struct request *request);
+/* Bytes of a good answer's rows; UINT64_MAX: a text of any size. */
+uint64_t request_answer_bytes(const struct request *request);
+
+void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct push *ret_push);
+void spec_part_read(const uint8_t bytes[SPEC_PART_BYTES], struct store_spec *ret_spec);
+/* The name is terminated, whatever the bytes are. */
+void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pushes: each is one connection's at a time. Whoever sends one again, because its connection broke
+ * or its worker was lost, takes it over from the connection that was before it. */
+#include <inttypes.h>
+#include <sys/socket.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/ps/server_state.h"
+
+/* ---- those under way ---- */
+
+static bool is_same(const struct push_key *a, const struct push_key *b)
+{
+    return a->shard == b->shard && a->closure == b->closure && a->ordinal == b->ordinal;
+}
+
+/* False: another connection has it. That one is cut off, and tells when it has left it. What is of
+ * no closure is never the same. */
+static bool list_push(struct connection *connection, const struct push *push)
+{
+    struct server *server = connection->loop->server;
+    const struct push_key key = {
+        .closure = push->closure, .ordinal = push->ordinal, .shard = push->shard};
+    pthread_mutex_lock(&server->lock);
+    struct connection *other = key.closure == 0 ? NULL : server->pushes;
+    while (other != NULL && !is_same(&other->key, &key)) {
+        other = other->next_push;
+    }
+    connection->key = key;
+    if (other == NULL) {
+        connection->next_push = server->pushes;
+        server->pushes = connection;
+        connection->listed = true;
+    } else {
+        link_shut(other->link);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return other == NULL;
+}
+
+static void unlist_push(struct connection *connection)
+{
+    struct server *server = connection->loop->server;
+    pthread_mutex_lock(&server->lock);
+    struct connection **at = &server->pushes;
+    while (*at != connection) {
+        CADRE_ASSERT(*at != NULL);
+        at = &(*at)->next_push;
+    }
+    *at = connection->next_push;
+    connection->listed = false;
+    pthread_mutex_unlock(&server->lock);
+    server_wake_parked(server);
+}
+
+void push_leave(struct connection *connection)
+{
+    if (connection->listed) {
+        store_push_leave(connection->loop->server->store, &connection->pushing);
+        unlist_push(connection);
+    }
+}
+
+void push_cut(struct server *server, uint32_t shard)
+{
+    pthread_mutex_lock(&server->lock);
+    for (struct connection *one = server->pushes; one != NULL; one = one->next_push) {
+        if (one->key.shard == shard) {
+            link_shut(one->link);
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- from the part to the first value ---- */
+
+static bool check_bytes(struct connection *connection, const struct push *push)
+{
+    const struct store_spec *spec = store_spec(connection->loop->server->store, push->shard);
+    uint64_t row_bytes = request_row_bytes(spec) + (push->sparse ? sizeof(int64_t) : 0);
+    uint64_t bytes = 0;
+    struct cadre_error error = {0};
+    if (__builtin_mul_overflow(push->rows, row_bytes, &bytes) ||
+        connection->frame.bytes - PUSH_PART_BYTES != bytes ||
+        (push->sparse && push->rows > REQUEST_IDS_MAX)) {
+        (void)cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "a push of %" PRIu64 " rows to \"%s\" with %" PRIu64 " bytes; a row of it has %" PRIu64
+            "%s",
+            push->rows, spec->name, connection->frame.bytes - PUSH_PART_BYTES,
+            request_row_bytes(spec), push->sparse ? ", and an id" : "");
+        connection_refuse(connection, &error);
+        return false;
+    }
+    /* Also of one that was applied before, which the store does not look at again. */
+    if (!push->sparse &&
+        (push->first_row > spec->rows || push->rows > spec->rows - push->first_row)) {
+        (void)cadre_error_set(&error, CADRE_OUT_OF_RANGE,
+            "a push of %" PRIu64 " rows from row %" PRIu64 " on to shard %" PRIu32
+            " of \"%s\", which has %" PRIu64 " rows",
+            push->rows, push->first_row, spec->shard, spec->name, spec->rows);
+        connection_refuse(connection, &error);
+        return false;
+    }
+    if (push->sparse && connection->frame.kind == REQUEST_PUSH_PULL) {
+        (void)cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "a sparse push to \"%s\" that pulls too; push it and gather the rows", spec->name);
+        connection_refuse(connection, &error);
+        return false;
+    }
+    return true;
+}
+
+/* So many rows are received and applied at a time. */
+static uint64_t block_rows(const struct connection *connection)
+{
+    const struct store *store = connection->loop->server->store;
+    uint64_t most = store_block_rows(store, connection->pushing.push.shard);
+    uint64_t fit = connection->row_bytes == 0 ? most : SERVER_BLOCK_BYTES / connection->row_bytes;
+    uint64_t rows = fit < most ? fit : most;
+    return rows == 0 ? 1 : rows;
+}
+
+static uint64_t next_rows(const struct connection *connection)
+{
+    uint64_t left = connection->pushing.push.rows - connection->pushing.rows_done;
+    uint64_t most = block_rows(connection);
+    return left < most ? left : most;
+}
+
+/* The next block is waited for, or there is none any more. */
+static void next_block(struct connection *connection)
+{
+    connection->block_got = 0;
+    connection->block_wanted = (size_t)(next_rows(connection) * connection->row_bytes);
+    connection->state = CONNECTION_VALUES;
+}
+
+static void begin_values(struct connection *connection)
+{
+    struct pushing *pushing = &connection->pushing;
+    struct cadre_error error = {0};
+    connection->pushes = true;
+    connection->direct = NULL;
+    if (pushing->applied) {
+        connection->skip = connection->left;
+        connection->block_got = 0;
+        connection->block_wanted = 0;
+        connection->state = CONNECTION_VALUES;
+        return;
+    }
+    connection->skip = pushing->rows_done * connection->row_bytes;
+    next_block(connection);
+    if (!room_have(&connection->block, connection->block_wanted)) {
+        (void)cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu bytes of values",
+            connection->block_wanted);
+        push_leave(connection);
+        connection_refuse(connection, &error);
+    }
+}
+
+/* ---- values ---- */
+
+static void finish(struct connection *connection)
+{
+    struct store *store = connection->loop->server->store;
+    const struct push *push = &connection->pushing.push;
+    const void *rows = NULL;
+    uint64_t bytes = 0;
+    if (!connection->pushing.applied) {
+        store_push_end(store, &connection->pushing);
+        backup_tell(connection->loop->server->backup, connection);
+    }
+    unlist_push(connection);
+    uint64_t version = store_version(store, push->shard);
+    if (connection->frame.kind == REQUEST_PUSH_PULL) {
+        rows = store_rows(store, push->shard, push->first_row, push->rows);
+        bytes = push->rows * connection->row_bytes;
+    }
+    connection_answer(connection, version, 0, rows, bytes);
+}
+
+void push_block(struct connection *connection)
+{
+    struct store *store = connection->loop->server->store;
+    if (!connection->pushes) {
+        store_set_updates(store, (uint32_t)connection->frame.words[WORD_SHARD],
+            connection->frame.words[WORD_LEAST]);
+        connection_answer(connection, 0, 0, NULL, 0);
+        return;
+    }
+    if (!connection->pushing.applied && connection->pushing.push.rows > 0) {
+        uint64_t rows = next_rows(connection);
+        if (rows > 0) {
+            store_push_block(store, &connection->pushing, connection->block.bytes, rows);
+        }
+    }
+    if (connection->pushing.applied ||
+        connection->pushing.rows_done == connection->pushing.push.rows) {
+        finish(connection);
+    } else {
+        next_block(connection);
+    }
+}
+
+/* Its ids and values were collected: it is applied in one go. */
+static void apply_sparse(struct connection *connection)
+{
+    struct pushing *pushing = &connection->pushing;
+    struct cadre_error error = {0};
+    const uint8_t *values =
+        connection->collected.bytes + PUSH_PART_BYTES + pushing->push.rows * sizeof(int64_t);
+    if (!pushing->applied &&
+        store_push_rows(connection->loop->server->store, pushing, values, &error) != CADRE_OK) {
+        push_leave(connection);
+        connection_refuse(connection, &error);
+        return;
+    }
+    finish(connection);
+}
+
+/* One that is told to a backup: all of it is there, and it is the only change of the store now. */
+static void apply_dense(struct connection *connection)
+{
+    struct store *store = connection->loop->server->store;
+    struct pushing *pushing = &connection->pushing;
+    const uint8_t *values =
+        connection->collected.bytes + PUSH_PART_BYTES + pushing->rows_done * connection->row_bytes;
+    if (!pushing->applied && pushing->push.rows > pushing->rows_done) {
+        store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
+    }
+    finish(connection);
+}
+
+static void begin(struct connection *connection, const struct push *push)
+{
+    struct server *server = connection->loop->server;
+    struct cadre_error error = {0};
+    connection->row_bytes = request_row_bytes(store_spec(server->store, push->shard));
+    if (!list_push(connection, push)) {
+        connection->state = CONNECTION_PARKED;
+        return;
+    }
+    cadre_status status = store_push_begin(
+        server->store, connection->loop->index, push, &connection->pushing, &error);
+    if (status == CADRE_OK && push->sparse) {
+        apply_sparse(connection);
+    } else if (status == CADRE_OK && server->backup != NULL) {
+        apply_dense(connection);
+    } else if (status == CADRE_OK) {
+        begin_values(connection);
+    } else {
+        unlist_push(connection);
+        if (status == CADRE_PENDING) {
+            connection->state = CONNECTION_PARKED;
+        } else {
+            connection_refuse(connection, &error);
+        }
+    }
+}
+
+void push_run(struct connection *connection)
+{
+    struct push push;
+    push_part_read(
+        connection->collected.bytes, (uint32_t)connection->frame.words[WORD_SHARD], &push);
+    if (connection->got == PUSH_PART_BYTES && !check_bytes(connection, &push)) {
+        return;
+    }
+    /* Several dense pushes are under way in a loop, block by block; a sparse one is one block to
+     * it. */
+    struct backup *backup = connection->loop->server->backup;
+    if ((push.sparse || backup != NULL) && connection->got < connection->frame.bytes) {
+        connection->wanted = connection->frame.bytes;
+        connection->state = CONNECTION_COLLECT;
+        return;
+    }
+    if (push.sparse) {
+        push.ids = (const int64_t *)(const void *)(connection->collected.bytes + PUSH_PART_BYTES);
+    }
+    backup_begin(backup);
+    begin(connection, &push);
+    backup_end(backup);
+}

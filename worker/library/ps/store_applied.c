@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which pushes were applied, and how far: a table of open addressing. A place is free, or has a
+ * push, or is gone: it had one that is forgotten, which another one may take. When more than three
+ * quarters of the places are not free, those that count move to another table, large enough that
+ * as many pushes come before the next time: so each costs constant time, forgetting included. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/ps/store_parts.h"
+
+#define CAPACITY_LEAST 1024
+
+static uint64_t first_place(const struct kept_table *table, struct push_key key)
+{
+    uint64_t both = ((uint64_t)key.shard << 32) | key.ordinal;
+    return prng_mix(prng_mix(key.closure) ^ both) & (table->capacity - 1);
+}
+
+static uint64_t closure_of(const struct kept_push *place)
+{
+    return atomic_load_explicit(&place->closure, memory_order_acquire);
+}
+
+static bool forgotten(const struct store *store, const struct kept_push *place)
+{
+    uint64_t closure = closure_of(place);
+    return closure == KEPT_GONE ||
+           (place->active == 0 &&
+               closure < atomic_load_explicit(&store->head->forgotten, memory_order_relaxed));
+}
+
+static struct kept_push *find(struct store *store, struct push_key key)
+{
+    struct kept_table *table = store->table;
+    if (table == NULL) {
+        return NULL;
+    }
+    uint64_t at = first_place(table, key);
+    for (uint64_t tried = 0; tried < table->capacity; tried++) {
+        struct kept_push *place = &table->places[(at + tried) & (table->capacity - 1)];
+        uint64_t closure = closure_of(place);
+        if (closure == 0) {
+            return NULL;
+        }
+        if (closure == key.closure && place->ordinal == key.ordinal && place->shard == key.shard) {
+            return place;
+        }
+    }
+    return NULL;
+}
+
+/* The key is not there, and a place is free. */
+static struct kept_push *insert(struct store *store, struct kept_table *table, struct push_key key,
+    const struct push_progress *progress, uint64_t *used)
+{
+    uint64_t at = first_place(table, key);
+    struct kept_push *place = &table->places[at];
+    while (closure_of(place) != 0 && !forgotten(store, place)) {
+        at = (at + 1) & (table->capacity - 1);
+        place = &table->places[at];
+    }
+    if (closure_of(place) == 0) {
+        ++*used;
+    } else {
+        atomic_store_explicit(&place->closure, KEPT_GONE, memory_order_release);
+        store_point();
+    }
+    place->ordinal = key.ordinal;
+    place->shard = key.shard;
+    place->count = progress->count;
+    place->active = 0;
+    place->synchronous = progress->synchronous;
+    atomic_store_explicit(&place->progress, progress->done, memory_order_relaxed);
+    store_point();
+    atomic_store_explicit(&place->closure, key.closure, memory_order_release);
+    return place;
+}
+
+/* ---- a larger one ---- */
+
+static uint64_t table_bytes(uint64_t capacity)
+{
+    return sizeof(struct kept_table) + capacity * sizeof(struct kept_push);
+}
+
+static void move_live(struct store *store, struct kept_table *to, uint64_t *ret_used)
+{
+    const struct kept_table *from = store->table;
+    *ret_used = 0;
+    for (uint64_t i = 0; from != NULL && i < from->capacity; i++) {
+        const struct kept_push *place = &from->places[i];
+        if (closure_of(place) == 0 || forgotten(store, place)) {
+            continue;
+        }
+        struct push_key key = {
+            .closure = closure_of(place), .ordinal = place->ordinal, .shard = place->shard};
+        struct push_progress progress = {.done = atomic_load(&place->progress),
+            .count = place->count,
+            .synchronous = place->synchronous != 0};
+        insert(store, to, key, &progress, ret_used)->active = place->active;
+    }
+}
+
+static uint64_t wanted_capacity(const struct store *store)
+{
+    uint64_t live = 0;
+    for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {
+        const struct kept_push *place = &store->table->places[i];
+        live += closure_of(place) != 0 && !forgotten(store, place);
+    }
+    uint64_t capacity = store->table != NULL ? store->table->capacity : CAPACITY_LEAST;
+    while (capacity / 2 <= live) { /* a quarter of it at least is to come */
+        capacity *= 2;
+    }
+    return capacity;
+}
+
+static cadre_status move(struct store *store, struct cadre_error *error)
+{
+    uint64_t capacity = wanted_capacity(store);
+    uint64_t at = store->spare_table;
+    if (at != 0 && capacity == store->table->capacity) {
+        memset(store_at(store, at), 0, (size_t)table_bytes(capacity));
+        store->spare_table = 0;
+    } else {
+        CADRE_TRY(store_allot(store, table_bytes(capacity), &at, error,
+            "the numbers of %" PRIu64 " pushes", capacity / 2));
+    }
+    struct kept_table *table = store_at(store, at);
+    table->capacity = capacity;
+    table->check = ~capacity;
+    uint64_t used = 0;
+    move_live(store, table, &used);
+    store_point();
+    bool same = store->table != NULL && store->table->capacity == capacity;
+    uint64_t old = same ? store_offset(store, store->table) : 0;
+    atomic_store_explicit(&store->head->table, at, memory_order_release);
+    store->table = table;
+    store->used = used;
+    store->spare_table = old;
+    return CADRE_OK;
+}
+
+/* ---- */
+
+enum push_state applied_look(
+    struct store *store, struct push_key key, struct push_progress *ret_progress)
+{
+    *ret_progress = (struct push_progress){0};
+    enum push_state state = PUSH_NEW;
+    pthread_mutex_lock(&store->pushes);
+    const struct kept_push *place = find(store, key);
+    if (place != NULL) {
+        *ret_progress = (struct push_progress){
+            .done = atomic_load_explicit(&place->progress, memory_order_relaxed),
+            .count = place->count,
+            .synchronous = place->synchronous != 0};
+        state = place->active != 0                 ? PUSH_ACTIVE
+                : ret_progress->done == KEPT_WHOLE ? PUSH_WHOLE
+                                                   : PUSH_BEGUN;
+    }
+    /* Its place may have been given to another one. */
+    if (state != PUSH_ACTIVE && key.closure < atomic_load(&store->head->forgotten)) {
+        state = PUSH_WHOLE;
+    }
+    pthread_mutex_unlock(&store->pushes);
+    return state;
+}
+
+cadre_status applied_take(struct store *store, struct push_key key,
+    const struct push_progress *progress, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&store->pushes);
+    struct kept_push *place = find(store, key);
+    if (place == NULL) {
+        if (store->table == NULL || store->used + 1 > store->table->capacity / 4 * 3) {
+            status = move(store, error);
+        }
+        if (status == CADRE_OK) {
+            place = insert(store, store->table, key, progress, &store->used);
+        }
+    }
+    if (place != NULL) {
+        place->active = 1;
+    }
+    pthread_mutex_unlock(&store->pushes);
+    return status;
+}
+
+void applied_leave(struct store *store, struct push_key key)
+{
+    pthread_mutex_lock(&store->pushes);
+    struct kept_push *place = find(store, key);
+    CADRE_ASSERT(place != NULL && place->active != 0);
+    place->active = 0;
+    pthread_mutex_unlock(&store->pushes);
+}
+
+void applied_progress(struct store *store, struct push_key key, uint64_t done)
+{
+    pthread_mutex_lock(&store->pushes);
+    struct kept_push *place = find(store, key);
+    CADRE_ASSERT(place != NULL);
+    atomic_store_explicit(&place->progress, done, memory_order_release);
+    if (done == KEPT_WHOLE) {
+        place->active = 0;
+    }
+    pthread_mutex_unlock(&store->pushes);
+}
+
+static bool is_open_contribution(const struct kept_push *place, uint32_t shard)
+{
+    uint64_t closure = closure_of(place);
+    return closure != 0 && closure != KEPT_GONE && place->shard == shard &&
+           place->synchronous != 0 &&
+           atomic_load_explicit(&place->progress, memory_order_relaxed) != KEPT_WHOLE;
+}
+
+bool applied_drop(struct store *store, uint32_t shard)
+{
+    pthread_mutex_lock(&store->pushes);
+    struct kept_table *table = store->table;
+    uint64_t places = table == NULL ? 0 : table->capacity;
+    bool active = false;
+    for (uint64_t i = 0; i < places; i++) {
+        struct kept_push *place = &table->places[i];
+        active = active || (is_open_contribution(place, shard) && place->active != 0);
+    }
+    for (uint64_t i = 0; !active && i < places; i++) {
+        if (is_open_contribution(&table->places[i], shard)) {
+            atomic_store_explicit(&table->places[i].progress, KEPT_WHOLE, memory_order_release);
+            store_point();
+        }
+    }
+    pthread_mutex_unlock(&store->pushes);
+    return !active;
+}
+
+void applied_open(struct store *store, struct kept_table *table)
+{
+    store->table = table;
+    store->used = 0;
+    for (uint64_t i = 0; i < table->capacity; i++) {
+        store->used += closure_of(&table->places[i]) != 0;
+        table->places[i].active = 0;
+    }
+}
+
+void store_forget(struct store *store, uint64_t closure)
+{
+    closure = closure < KEPT_GONE ? closure : KEPT_GONE - 1;
+    pthread_mutex_lock(&store->pushes);
+    if (closure > atomic_load_explicit(&store->head->forgotten, memory_order_relaxed)) {
+        atomic_store_explicit(&store->head->forgotten, closure, memory_order_release);
+    }
+    pthread_mutex_unlock(&store->pushes);
+}
+
+bool store_applied(const struct store *store, uint32_t shard, uint64_t closure, uint32_t ordinal)
+{
+    struct push_key key = {.closure = closure, .ordinal = ordinal, .shard = shard};
+    struct push_progress progress;
+    return closure != 0 &&
+           applied_look((struct store *)(uintptr_t)store, key, &progress) == PUSH_WHOLE;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loops of store_isa.h as plain C, and STORE_LOOPS, their table. Each file of an instruction
+ * set includes this once. */
+#ifndef CADRE_PS_STORE_LOOPS_H
+#define CADRE_PS_STORE_LOOPS_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "common/pure/half.h"
+#include "worker/library/ps/store_isa.h"
+
+/* Values come from the network and lie anywhere. */
+#define ANYWHERE __attribute__((aligned(1), may_alias))
+typedef double any_f64 ANYWHERE;
+typedef float any_f32 ANYWHERE;
+typedef uint64_t any_u64 ANYWHERE;
+typedef uint32_t any_u32 ANYWHERE;
+typedef uint16_t any_u16 ANYWHERE;
+typedef uint8_t any_u8 ANYWHERE;
+
+#define AS_IT_IS(x) (x)
+
+/* into and from in their types, widened to be computed with, narrowed to be written. */
+#define ELEMENT_LOOP(name, into_type, from_type, WIDEN, operator, FROM, NARROW)                    \
+    static void name(void *into, const void *from, size_t count)                                   \
+    {                                                                                              \
+        into_type *restrict result = into;                                                         \
+        const from_type *restrict value = from;                                                    \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            result[i] = NARROW(WIDEN(result[i]) operator FROM(value[i]));                          \
+        }                                                                                          \
+    }
+#define BOTH_LOOPS(name, into_type, from_type, WIDEN, FROM, NARROW)                                \
+    ELEMENT_LOOP(add_##name, into_type, from_type, WIDEN, +, FROM, NARROW)                         \
+    ELEMENT_LOOP(sub_##name, into_type, from_type, WIDEN, -, FROM, NARROW)
+
+#define TO_U16(x) ((uint16_t)(x))
+#define TO_U8(x)  ((uint8_t)(x))
+BOTH_LOOPS(f64, any_f64, any_f64, AS_IT_IS, AS_IT_IS, AS_IT_IS)
+BOTH_LOOPS(f32, any_f32, any_f32, AS_IT_IS, AS_IT_IS, AS_IT_IS)
+BOTH_LOOPS(f16, any_u16, any_u16, half_from_f16, half_from_f16, half_to_f16)
+BOTH_LOOPS(bf16, any_u16, any_u16, half_from_bf16, half_from_bf16, half_to_bf16)
+BOTH_LOOPS(u64, any_u64, any_u64, AS_IT_IS, AS_IT_IS, AS_IT_IS)
+BOTH_LOOPS(u32, any_u32, any_u32, AS_IT_IS, AS_IT_IS, AS_IT_IS)
+BOTH_LOOPS(u16, any_u16, any_u16, AS_IT_IS, AS_IT_IS, TO_U16)
+BOTH_LOOPS(u8, any_u8, any_u8, AS_IT_IS, AS_IT_IS, TO_U8)
+ELEMENT_LOOP(sum_f16, any_f32, any_u16, AS_IT_IS, +, half_from_f16, AS_IT_IS)
+ELEMENT_LOOP(sum_bf16, any_f32, any_u16, AS_IT_IS, +, half_from_bf16, AS_IT_IS)
+BOTH_LOOPS(sum_f16, any_u16, any_f32, half_from_f16, AS_IT_IS, half_to_f16)
+BOTH_LOOPS(sum_bf16, any_u16, any_f32, half_from_bf16, AS_IT_IS, half_to_bf16)
+
+#define FLOAT_LOOPS(name, type, any, root)                                                         \
+    static void mean_##name(void *into, const void *sums, double contributions, size_t count)      \
+    {                                                                                              \
+        any *restrict result = into;                                                               \
+        const any *restrict sum = sums;                                                            \
+        const type by = (type)contributions;                                                       \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            result[i] = sum[i] / by;                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void sgd_##name(                                                                        \
+        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
+    {                                                                                              \
+        (void)a;                                                                                   \
+        (void)b;                                                                                   \
+        any *restrict value = v;                                                                   \
+        const any *restrict gradient = g;                                                          \
+        const type rate = (type)terms->rate;                                                       \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            value[i] -= rate * gradient[i];                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void momentum_##name(                                                                   \
+        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        any *restrict value = v;                                                                   \
+        any *restrict velocity = a;                                                                \
+        const any *restrict gradient = g;                                                          \
+        const type rate = (type)terms->rate;                                                       \
+        const type momentum = (type)terms->momentum;                                               \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type moved = momentum * velocity[i] - rate * gradient[i];                              \
+            velocity[i] = moved;                                                                   \
+            value[i] += moved;                                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void nesterov_##name(                                                                   \
+        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        any *restrict value = v;                                                                   \
+        any *restrict velocity = a;                                                                \
+        const any *restrict gradient = g;                                                          \
+        const type rate = (type)terms->rate;                                                       \
+        const type momentum = (type)terms->momentum;                                               \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type step = rate * gradient[i];                                                        \
+            type moved = momentum * velocity[i] - step;                                            \
+            velocity[i] = moved;                                                                   \
+            value[i] += momentum * moved - step;                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    static void adagrad_##name(                                                                    \
+        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
+    {                                                                                              \
+        (void)b;                                                                                   \
+        any *restrict value = v;                                                                   \
+        any *restrict squares = a;                                                                 \
+        const any *restrict gradient = g;                                                          \
+        const type rate = (type)terms->rate;                                                       \
+        const type epsilon = (type)terms->epsilon;                                                 \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type sum = squares[i] + gradient[i] * gradient[i];                                     \
+            squares[i] = sum;                                                                      \
+            value[i] -= rate * gradient[i] / root(sum + epsilon);                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void adam_##name(                                                                       \
+        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
+    {                                                                                              \
+        any *restrict value = v;                                                                   \
+        any *restrict first = a;                                                                   \
+        any *restrict second = b;                                                                  \
+        const any *restrict gradient = g;                                                          \
+        const type rate = (type)terms->rate;                                                       \
+        const type epsilon = (type)terms->epsilon;                                                 \
+        const type rest1 = (type)(1 - terms->beta1);                                               \
+        const type rest2 = (type)(1 - terms->beta2);                                               \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type m = first[i] + (gradient[i] - first[i]) * rest1;                                  \
+            type w = second[i] + (gradient[i] * gradient[i] - second[i]) * rest2;                  \
+            first[i] = m;                                                                          \
+            second[i] = w;                                                                         \
+            value[i] -= m * rate / (root(w) + epsilon);                                            \
+        }                                                                                          \
+    }
+FLOAT_LOOPS(f64, double, any_f64, sqrt)
+FLOAT_LOOPS(f32, float, any_f32, sqrtf)
+
+#define LOOPS_OF(kind)                                                                             \
+    {                                                                                              \
+        [CADRE_F64] = kind##_f64, [CADRE_F32] = kind##_f32, [CADRE_F16] = kind##_f16,              \
+        [CADRE_BF16] = kind##_bf16, [CADRE_I64] = kind##_u64, [CADRE_I32] = kind##_u32,            \
+        [CADRE_I16] = kind##_u16, [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                   \
+    }
+#define SUM_LOOPS_OF(kind, halves)                                                                 \
+    {                                                                                              \
+        [CADRE_F64] = kind##_f64, [CADRE_F32] = kind##_f32, [CADRE_F16] = halves##_f16,            \
+        [CADRE_BF16] = halves##_bf16, [CADRE_I64] = kind##_u64, [CADRE_I32] = kind##_u32,          \
+        [CADRE_I16] = kind##_u16, [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                   \
+    }
+#define FLOATS_OF(kind)                                                                            \
+    {                                                                                              \
+        [CADRE_F64] = kind##_f64, [CADRE_F32] = kind##_f32                                         \
+    }
+#define STORE_LOOPS                                                                                \
+    .add = LOOPS_OF(add), .sub = LOOPS_OF(sub), .sum = SUM_LOOPS_OF(add, sum),                     \
+    .add_sum = SUM_LOOPS_OF(add, add_sum), .sub_sum = SUM_LOOPS_OF(sub, sub_sum),                  \
+    .mean = FLOATS_OF(mean),                                                                       \
+    .update = {[UPDATE_SGD] = FLOATS_OF(sgd),                                                      \
+        [UPDATE_MOMENTUM] = FLOATS_OF(momentum),                                                   \
+        [UPDATE_NESTEROV] = FLOATS_OF(nesterov),                                                   \
+        [UPDATE_ADAGRAD] = FLOATS_OF(adagrad),                                                     \
+        [UPDATE_ADAM] = FLOATS_OF(adam)}
+
+#endif

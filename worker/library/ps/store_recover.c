@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Settles what a process left when it died: pieces that were changed in part get their old values
+ * back, ends are brought to their end, steps are applied. Whoever dies in here is followed by one
+ * that does the same once more. */
+#include <string.h>
+
+#include "worker/library/ps/store_parts.h"
+
+static cadre_status settle_end(struct store *store, struct shard *shard,
+    struct kept_journal *journal, struct push_key key, struct cadre_error *error)
+{
+    struct push_progress progress = {.synchronous = journal->sums != 0};
+    atomic_store_explicit(&shard->kept->version, journal->version, memory_order_release);
+    if (journal->sums != 0 && journal->count <= atomic_load(&shard->step->contributions)) {
+        atomic_store_explicit(&shard->step->count, journal->count, memory_order_release);
+    }
+    store_point();
+    CADRE_TRY(applied_take(store, key, &progress, error));
+    applied_progress(store, key, KEPT_WHOLE);
+    return CADRE_OK;
+}
+
+static cadre_status settle(
+    struct store *store, struct kept_journal *journal, struct cadre_error *error)
+{
+    uint64_t mark = atomic_load_explicit(&journal->mark, memory_order_acquire);
+    if (mark == MARK_NONE) {
+        return CADRE_OK;
+    }
+    struct shard *shard = store_shard(store, (uint32_t)journal->shard);
+    struct push_key key = {.closure = journal->closure,
+        .ordinal = (uint32_t)journal->ordinal,
+        .shard = (uint32_t)journal->shard};
+    struct push_progress progress = {0};
+    switch ((enum kept_mark)mark) {
+    case MARK_PIECE:
+        if (key.closure == 0 || applied_look(store, key, &progress) == PUSH_NEW ||
+            progress.done < journal->after) {
+            piece_restore(shard, journal);
+        }
+        break;
+    case MARK_STEP_PIECE:
+        if (atomic_load(&shard->step->progress) < journal->after) {
+            piece_restore(shard, journal);
+        }
+        break;
+    case MARK_END:
+        if (key.closure != 0 && key.closure != KEPT_GONE) {
+            CADRE_TRY(settle_end(store, shard, journal, key, error));
+        }
+        break;
+    default:
+        step_redo_end(shard, journal);
+    }
+    store_point();
+    atomic_store_explicit(&journal->mark, MARK_NONE, memory_order_release);
+    store_point();
+    return CADRE_OK;
+}
+
+/* Pushes that were begun count: as contributions, and as updates. */
+static void count_begun(struct store *store)
+{
+    for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {
+        const struct kept_push *place = &store->table->places[i];
+        uint64_t closure = atomic_load(&place->closure);
+        if (closure == 0 || closure == KEPT_GONE || place->shard >= store_count(store) ||
+            atomic_load(&place->progress) == KEPT_WHOLE) {
+            continue;
+        }
+        struct shard *shard = store_shard(store, place->shard);
+        if (place->synchronous != 0) {
+            shard->begun++;
+        } else if (atomic_load(&shard->kept->updates) < place->count) {
+            atomic_store(&shard->kept->updates, place->count);
+        }
+    }
+}
+
+static cadre_status settle_steps(struct store *store, struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < store_count(store); i++) {
+        struct shard *shard = store_shard(store, i);
+        struct kept_step *step = shard->step;
+        if (step == NULL) {
+            continue;
+        }
+        uint64_t count = atomic_load(&step->count);
+        shard->begun += count;
+        if (count == 0 || count != atomic_load(&step->contributions)) {
+            continue;
+        }
+        if (atomic_load(&step->kind) == PUSH_UPDATE &&
+            shard->spec.training.optimizer == STORE_NO_OPTIMIZER) {
+            return cadre_error_set(error, CADRE_DATA_LOSS,
+                "ps: its memory holds an update of `%s`, which has no optimizer; its variables are "
+                "lost, go on from a checkpoint",
+                shard->spec.name);
+        }
+        CADRE_TRY(journal_ready(store, 0, error));
+        memset(shard->sums, 0, (size_t)atomic_load(&step->progress) * shard->sum_bytes);
+        store_point();
+        step_apply(store, 0, shard);
+    }
+    return CADRE_OK;
+}
+
+cadre_status store_recover(struct store *store, struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < STORE_THREADS; i++) {
+        if (store->journals[i] != NULL) {
+            CADRE_TRY(settle(store, store->journals[i], error));
+        }
+    }
+    count_begun(store);
+    return settle_steps(store, error);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a closure's function may ask: its arguments, its worker, whether it is still wanted. */
+#include "cadre/cluster_coordinator.h"
+
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/closures/closure_run.h"
+
+static _Thread_local uint32_t worker_index = UINT32_MAX;
+
+void closure_worker_enter(uint32_t index)
+{
+    worker_index = index;
+}
+
+cadre_status cadre_worker_index(uint32_t *ret_index)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_index, "cadre_worker_index", "ret_index", &error);
+    if (status == CADRE_OK && worker_index == UINT32_MAX) {
+        status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "cadre_worker_index was called in a thread that runs nothing for a worker; call it in "
+            "a function that is registered for closures, datasets or resources");
+    }
+    if (status == CADRE_OK) {
+        *ret_index = worker_index;
+    }
+    return border(status, &error);
+}
+
+/* An argument of the closure that this thread runs. Never looks into another one: it is gone. */
+static cadre_status find(const cadre_closure *closure, const char *function, uint32_t argument,
+    const struct closure_argument **ret_argument, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(closure, function, "closure", error));
+    if (closure != closure_current()) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called with a closure that the calling thread does not run; call it in the "
+            "closure's own function",
+            function);
+    }
+    if (argument >= closure->argument_count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was asked for argument %u, and the closure has %u", function, argument,
+            closure->argument_count);
+    }
+    *ret_argument = &closure->arguments[argument];
+    return CADRE_OK;
+}
+
+static cadre_status other_kind(const char *function, uint32_t argument,
+    const struct closure_argument *is, const char *wanted, struct cadre_error *error)
+{
+    if (is->thing == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was asked for %s, and argument %u is a tensor; take it with cadre_closure_tensor",
+            function, wanted, argument);
+    }
+    bool dataset = is->thing->kind == REGISTERED_DATASET;
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s was asked for %s, and argument %u is the %s `%s`; take it with %s", function, wanted,
+        argument, registration_kind_name(is->thing->kind), is->thing->name,
+        dataset ? "cadre_closure_next" : "cadre_closure_resource");
+}
+
+uint32_t cadre_closure_argument_count(const cadre_closure *closure)
+{
+    return closure == NULL ? 0 : closure->argument_count;
+}
+
+uint64_t cadre_closure_number(const cadre_closure *closure)
+{
+    return closure == NULL ? 0 : closure->number;
+}
+
+bool cadre_closure_cancelled(const cadre_closure *closure)
+{
+    return closure != NULL && closure->number <= atomic_load(closure->cancelled);
+}
+
+cadre_status cadre_closure_tensor(
+    cadre_closure *closure, uint32_t argument, cadre_tensor **ret_tensor)
+{
+    static const char function[] = "cadre_closure_tensor";
+    struct cadre_error error = {0};
+    const struct closure_argument *found = NULL;
+    cadre_status status = argument_require(ret_tensor, function, "ret_tensor", &error);
+    if (status == CADRE_OK) {
+        *ret_tensor = NULL;
+        status = find(closure, function, argument, &found, &error);
+    }
+    if (status == CADRE_OK && found->tensor == NULL) {
+        status = other_kind(function, argument, found, "a tensor", &error);
+    }
+    if (status == CADRE_OK) {
+        *ret_tensor = found->tensor;
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, void **ret_resource)
+{
+    static const char function[] = "cadre_closure_resource";
+    struct cadre_error error = {0};
+    const struct closure_argument *found = NULL;
+    cadre_status status = argument_require(ret_resource, function, "ret_resource", &error);
+    if (status == CADRE_OK) {
+        *ret_resource = NULL;
+        status = find(closure, function, argument, &found, &error);
+    }
+    if (status == CADRE_OK && (found->thing == NULL || found->thing->kind != REGISTERED_RESOURCE)) {
+        status = other_kind(function, argument, found, "a resource", &error);
+    }
+    if (status == CADRE_OK) {
+        *ret_resource = found->thing->resource;
+    }
+    return border(status, &error);
+}
+
+/* The components become the caller's. */
+static cadre_status next(struct worker_thing *thing, cadre_tensor *ret_components[],
+    uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
+{
+    cadre_element element = {0};
+    cadre_status status = cadre_iterator_next(thing->iterator, &element);
+    if (status != CADRE_OK) {
+        return cadre_error_set(
+            error, status, "dataset `%s`: %s", thing->name, cadre_error_message());
+    }
+    if (element.count > capacity) {
+        cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "an element of the dataset `%s` has %u components, and there are places for %u; this "
+            "element is passed over",
+            thing->name, element.count, capacity);
+        cadre_element_clear(&element);
+        return error->code;
+    }
+    for (uint32_t i = 0; i < element.count; i++) {
+        ret_components[i] = element.tensors[i];
+    }
+    *ret_count = element.count;
+    return CADRE_OK;
+}
+
+cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
+    cadre_tensor *ret_components[], uint32_t capacity, uint32_t *ret_count)
+{
+    static const char function[] = "cadre_closure_next";
+    struct cadre_error error = {0};
+    const struct closure_argument *found = NULL;
+    uint32_t count = 0;
+    cadre_status status = argument_require(ret_components, function, "ret_components", &error);
+    if (status == CADRE_OK) {
+        status = find(closure, function, argument, &found, &error);
+    }
+    if (status == CADRE_OK && (found->thing == NULL || found->thing->kind != REGISTERED_DATASET)) {
+        status = other_kind(function, argument, found, "a dataset", &error);
+    }
+    if (status == CADRE_OK) {
+        status = next(found->thing, ret_components, capacity, &count, &error);
+    }
+    if (ret_count != NULL) {
+        *ret_count = count;
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/closures/closure_inbox.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "worker/library/crash/crash.h"
+#include "worker/library/runtime/closures/closure_wire.h"
+
+static cadre_status receive(
+    struct closure_inbox *inbox, struct message **ret_message, struct cadre_error *error)
+{
+    struct frame frame;
+    CADRE_TRY(link_receive(inbox->link, UINT64_MAX, &frame, error));
+    struct message *message =
+        frame.bytes > CLOSURE_BYTES_MAX ? NULL : malloc(sizeof *message + (size_t)frame.bytes + 1);
+    if (message == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for %llu bytes of the chief", (unsigned long long)frame.bytes);
+    }
+    message->frame = frame;
+    message->next = NULL;
+    message->bytes[frame.bytes] = 0;
+    cadre_status status =
+        link_receive_bytes(inbox->link, message->bytes, (size_t)frame.bytes, error);
+    if (status != CADRE_OK) {
+        free(message);
+        return status;
+    }
+    *ret_message = message;
+    return CADRE_OK;
+}
+
+/* With the lock. False: it is the last. */
+static bool keep(struct closure_inbox *inbox, struct message *message)
+{
+    if (message->frame.kind == CLOSURE_CANCEL) {
+        if (message->frame.words[0] > atomic_load(&inbox->cancelled)) {
+            atomic_store(&inbox->cancelled, message->frame.words[0]);
+        }
+    } else if (message->frame.kind == CLOSURE_BYE) {
+        atomic_store(&inbox->cancelled, UINT64_MAX);
+        inbox->bye = true;
+    } else if (inbox->count < INBOX_MESSAGES_MAX) {
+        *inbox->last = message;
+        inbox->last = &message->next;
+        inbox->count++;
+        return true;
+    } else {
+        cadre_error_set(
+            &inbox->error, CADRE_INTERNAL, "the chief sent %d messages ahead", INBOX_MESSAGES_MAX);
+        free(message);
+        return false;
+    }
+    bool more = message->frame.kind == CLOSURE_CANCEL;
+    free(message);
+    return more;
+}
+
+static void *listen_to_chief(void *user)
+{
+    struct closure_inbox *inbox = user;
+    crash_thread("closure inbox", 0);
+    struct cadre_error error = {0};
+    bool more = true;
+    while (more) {
+        struct message *message = NULL;
+        cadre_status status = receive(inbox, &message, &error);
+        pthread_mutex_lock(&inbox->lock);
+        if (status != CADRE_OK) {
+            inbox->error = error;
+        }
+        more = status == CADRE_OK && keep(inbox, message);
+        inbox->over = !more;
+        pthread_cond_signal(&inbox->changed);
+        pthread_mutex_unlock(&inbox->lock);
+    }
+    return NULL;
+}
+
+cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
+{
+    pthread_condattr_t attributes;
+    *inbox = (struct closure_inbox){.link = link};
+    inbox->last = &inbox->first;
+    atomic_init(&inbox->cancelled, 0);
+    pthread_mutex_init(&inbox->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&inbox->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    /* Signals are the program's: they are taken by its own threads. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&inbox->thread, NULL, listen_to_chief, inbox);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        pthread_cond_destroy(&inbox->changed);
+        pthread_mutex_destroy(&inbox->lock);
+        return cadre_error_errno(error, failed, "start the thread that listens to the chief");
+    }
+    return CADRE_OK;
+}
+
+void inbox_close(struct closure_inbox *inbox)
+{
+    link_shut(inbox->link);
+    pthread_join(inbox->thread, NULL);
+    while (inbox->first != NULL) {
+        struct message *message = inbox->first;
+        inbox->first = message->next;
+        free(message);
+    }
+    pthread_cond_destroy(&inbox->changed);
+    pthread_mutex_destroy(&inbox->lock);
+}
+
+enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_message)
+{
+    struct timespec until;
+    int late = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&inbox->lock);
+    while (inbox->first == NULL && !inbox->over && late == 0) {
+        late = pthread_cond_timedwait(&inbox->changed, &inbox->lock, &until);
+    }
+    struct message *message = inbox->over ? NULL : inbox->first;
+    if (message != NULL) {
+        inbox->first = message->next;
+        inbox->last = inbox->first == NULL ? &inbox->first : inbox->last;
+        inbox->count--;
+    }
+    enum inbox_news news = inbox->over       ? INBOX_OVER
+                           : message == NULL ? INBOX_NOTHING
+                                             : INBOX_MESSAGE;
+    pthread_mutex_unlock(&inbox->lock);
+    *ret_message = message;
+    return news;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the chief has sent and the worker has not done yet: a thread receives it, so that CANCEL is
+ * heard while a closure runs. One for each connection. */
+#ifndef CADRE_RUNTIME_CLOSURES_CLOSURE_INBOX_H
+#define CADRE_RUNTIME_CLOSURES_CLOSURE_INBOX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "worker/library/ps/link.h"
+
+/* More than a chief sends ahead: things to make, and two closures. */
+#define INBOX_MESSAGES_MAX 8192
+
+struct message {
+    struct message *next;
+    struct frame frame;
+    uint8_t bytes[]; /* frame.bytes, and a zero */
+};
+
+struct closure_inbox {
+    struct link *link;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct message *first;
+    struct message **last;
+    uint32_t count;
+    bool over; /* the link is gone; `error` says why */
+    bool bye;  /* the chief is done */
+    struct cadre_error error;
+    _Atomic uint64_t cancelled; /* closures up to this number are not wanted any more */
+};
+
+/* The link is lent. */
+cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
+/* Shuts the link first. */
+void inbox_close(struct closure_inbox *inbox);
+
+enum inbox_news { INBOX_MESSAGE, INBOX_NOTHING, INBOX_OVER };
+
+/* The next one, to be freed; waits for a second at most. */
+enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_message);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/closures/closure_worker.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "worker/library/runtime/closures/closure_run.h"
+
+#define DIAL_PATIENCE_US (UINT64_C(10) * CADRE_US_PER_S)
+#define LOOK_US          CADRE_US_PER_S /* how often it looks whether the job goes on */
+#define AGAIN_US         (50 * CADRE_US_PER_MS)
+
+struct worker {
+    struct crew_state *crew;
+    struct closure_inbox inbox;
+    struct worker_things things;
+};
+
+/* A name from the chief: bounded, and ended by the inbox's zero. */
+static cadre_status make(
+    struct worker *worker, const struct message *message, struct cadre_error *error)
+{
+    if (message->frame.bytes >= LIMIT_NAME_BYTES) {
+        return cadre_error_set(error, CADRE_INTERNAL, "the chief sent a name of %llu bytes",
+            (unsigned long long)message->frame.bytes);
+    }
+    return things_make(&worker->things, message->frame.id, message->frame.words[0],
+        (const char *)message->bytes, error);
+}
+
+static cadre_status obey(
+    struct worker *worker, const struct message *message, struct cadre_error *error)
+{
+    switch (message->frame.kind) {
+    case CLOSURE_START:
+        return closure_run(worker->crew->index, &worker->inbox, &worker->things, message, error);
+    case CLOSURE_MAKE:
+        return make(worker, message, error);
+    default:
+        return cadre_error_set(
+            error, CADRE_INTERNAL, "the chief sent a frame of kind %u", message->frame.kind);
+    }
+}
+
+/* Until the connection is gone, or the job is over. Whether the chief said that it is done. */
+static bool serve(struct worker *worker, struct link *link)
+{
+    struct cadre_error error = {0};
+    if (inbox_open(&worker->inbox, link, &error) != CADRE_OK) {
+        return false;
+    }
+    cadre_status status = CADRE_OK;
+    while (status == CADRE_OK) {
+        struct message *message = NULL;
+        enum inbox_news news = inbox_take(&worker->inbox, &message);
+        if (news == INBOX_MESSAGE) {
+            status = obey(worker, message, &error);
+        } else if (news == INBOX_NOTHING) {
+            status = directory_ended(worker->crew->directory, &error);
+        } else {
+            status = CADRE_UNAVAILABLE;
+        }
+        free(message);
+    }
+    inbox_close(&worker->inbox);
+    things_clear(&worker->things);
+    return worker->inbox.bye;
+}
+
+/* Dials the chief where it is now. CADRE_OK also without a link: it is to be tried again. */
+static cadre_status dial(struct crew_state *crew, struct link **ret_link, struct cadre_error *error)
+{
+    struct directory_member chief;
+    struct cadre_error refused;
+    *ret_link = NULL;
+    cadre_status status =
+        directory_await(crew->directory, ROLE_CHIEF, 0, 0, LOOK_US, &chief, error);
+    if (status == CADRE_OK &&
+        link_connect(&crew->terms, "the chief", chief.address, chief.slot, DIAL_PATIENCE_US,
+            ret_link, &refused) != CADRE_OK &&
+        refused.code == CADRE_FAILED_PRECONDITION) {
+        *error = refused; /* another program: it will not change */
+        status = error->code;
+    }
+    return status == CADRE_DEADLINE_EXCEEDED ? CADRE_OK : status;
+}
+
+static void wait_a_little(struct crew_state *crew, uint64_t *seen, uint64_t patience_us)
+{
+    *seen = directory_await_change(crew->directory, *seen, patience_us);
+}
+
+cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error)
+{
+    struct worker worker = {.crew = crew};
+    bool bye = false;
+    uint64_t seen = 0;
+    cadre_status status = CADRE_OK;
+    closure_worker_enter(crew->index);
+    while (status == CADRE_OK) {
+        struct link *link = NULL;
+        if (!bye) {
+            status = dial(crew, &link, error);
+        }
+        if (link != NULL) {
+            bye = serve(&worker, link);
+            link_free(link);
+        } else if (status == CADRE_OK) {
+            wait_a_little(crew, &seen, bye ? LOOK_US : AGAIN_US);
+        }
+        if (status == CADRE_OK) {
+            status = directory_ended(crew->directory, error);
+        }
+    }
+    closure_worker_enter(UINT32_MAX);
+    return status == CADRE_CANCELLED ? CADRE_OK : status;
+}

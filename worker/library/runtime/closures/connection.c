@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/closures/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/crash/crash.h"
+#include "worker/library/runtime/closures/per_worker.h"
+
+/* --- who has no closure --- */
+
+static void idle_leave(struct connection *connection)
+{
+    struct scheduler *scheduler = connection->scheduler;
+    if (!connection->idle) {
+        return;
+    }
+    connection->idle = false;
+    *(connection->idle_before != NULL ? &connection->idle_before->idle_next
+                                      : &scheduler->idle_first) = connection->idle_next;
+    *(connection->idle_next != NULL ? &connection->idle_next->idle_before : &scheduler->idle_last) =
+        connection->idle_before;
+}
+
+static void idle_enter(struct connection *connection)
+{
+    struct scheduler *scheduler = connection->scheduler;
+    if (connection->idle) {
+        return;
+    }
+    connection->idle = true;
+    connection->idle_next = NULL;
+    connection->idle_before = scheduler->idle_last;
+    *(scheduler->idle_last != NULL ? &scheduler->idle_last->idle_next : &scheduler->idle_first) =
+        connection;
+    scheduler->idle_last = connection;
+}
+
+void connection_wake(struct connection *connection)
+{
+    uint64_t one = 1;
+    idle_leave(connection);
+    ssize_t written = write(connection->wake, &one, sizeof one);
+    CADRE_ASSERT(written == (ssize_t)sizeof one);
+}
+
+void connection_wake_idle(struct scheduler *scheduler)
+{
+    if (scheduler->idle_first != NULL && scheduler->queue.queued > 0) {
+        connection_wake(scheduler->idle_first);
+    }
+}
+
+/* --- what is sent --- */
+
+static cadre_status send_bare(struct connection *connection, enum closure_frame kind, uint64_t word,
+    struct cadre_error *error)
+{
+    const struct frame frame = {.kind = kind, .words = {word}};
+    return link_send(connection->link, &frame, NULL, 0, error);
+}
+
+static cadre_status send_make(struct connection *connection,
+    const struct cadre_per_worker *per_worker, struct cadre_error *error)
+{
+    const struct registration *made_of = per_worker->made_of;
+    char name[LIMIT_NAME_BYTES];
+    const struct frame frame = {.kind = CLOSURE_MAKE,
+        .id = per_worker->number,
+        .bytes = strlen(made_of->name),
+        .words = {made_of->kind}};
+    memcpy(name, made_of->name, sizeof name);
+    const struct iovec piece = {.iov_base = name, .iov_len = frame.bytes};
+    return link_send(connection->link, &frame, &piece, 1, error);
+}
+
+/* The name and the arguments, to be freed; NULL: no memory. */
+static uint8_t *write_start(const cadre_remote_value *value, size_t *ret_bytes)
+{
+    const char *name = value->function->name;
+    size_t bytes = wire_padded(strlen(name));
+    for (uint32_t i = 0; i < value->argument_count; i++) {
+        bytes += wire_item_bytes(&value->arguments[i]);
+    }
+    uint8_t *start = calloc(1, bytes);
+    if (start == NULL) {
+        return NULL;
+    }
+    memcpy(start, name, strlen(name));
+    uint8_t *at = start + wire_padded(strlen(name));
+    for (uint32_t i = 0; i < value->argument_count; i++) {
+        at = wire_item_write(&value->arguments[i], at);
+    }
+    CADRE_ASSERT(at == start + bytes);
+    *ret_bytes = bytes;
+    return start;
+}
+
+static cadre_status send_start(
+    struct connection *connection, cadre_remote_value *value, struct cadre_error *error)
+{
+    size_t bytes = 0;
+    uint8_t *start = write_start(value, &bytes);
+    if (start == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory to send a closure of `%s`", value->function->name);
+    }
+    const struct frame frame = {.kind = CLOSURE_START,
+        .id = value->number,
+        .bytes = bytes,
+        .words = {crew_done_below(), value->argument_count, strlen(value->function->name)}};
+    const struct iovec piece = {.iov_base = start, .iov_len = bytes};
+    cadre_status status = link_send(connection->link, &frame, &piece, 1, error);
+    free(start);
+    return status;
+}
+
+enum next { NEXT_WAIT, NEXT_MAKE, NEXT_CANCEL, NEXT_START, NEXT_END };
+
+struct order {
+    enum next next;
+    const struct cadre_per_worker *make;
+    cadre_remote_value *start;
+    uint64_t cancel; /* up to this number */
+};
+
+static struct order choose(struct connection *connection)
+{
+    struct scheduler *scheduler = connection->scheduler;
+    uint32_t depth = connection->took_us < CLOSURE_AHEAD_BELOW_US ? CLOSURES_AHEAD : 1;
+    idle_leave(connection);
+    if (scheduler->ending) {
+        return (struct order){.next = NEXT_END};
+    }
+    if (connection->told_made < scheduler->per_worker_count) {
+        return (struct order){
+            .next = NEXT_MAKE, .make = scheduler->per_worker[connection->told_made++]};
+    }
+    if (scheduler->queue.cancelling && connection->running_count > 0 &&
+        connection->told_cancel != scheduler->batch + 1) {
+        connection->told_cancel = scheduler->batch + 1;
+        return (struct order){.next = NEXT_CANCEL, .cancel = scheduler->last_number};
+    }
+    struct closure *closure = connection->running_count < depth
+                                  ? closure_queue_get(&scheduler->queue, connection->index)
+                                  : NULL;
+    if (closure != NULL) {
+        connection->running[connection->running_count++] = remote_value_of(closure);
+        if (scheduler->queue.queued + 1 == scheduler->queue.capacity) {
+            scheduler_notify(scheduler); /* there is room */
+        }
+        return (struct order){.next = NEXT_START, .start = remote_value_of(closure)};
+    }
+    if (connection->running_count == 0) {
+        idle_enter(connection);
+    }
+    return (struct order){.next = NEXT_WAIT};
+}
+
+/* --- the thread --- */
+
+/* Whether the coordinator knows a later life of the worker. */
+static bool is_of_old(const struct connection *connection, struct directory_member *ret_member)
+{
+    directory_look(
+        connection->scheduler->crew->directory, ROLE_WORKER, connection->index, ret_member);
+    return ret_member->incarnation > link_peer(connection->link)->incarnation;
+}
+
+/* What the coordinator says of the worker: that this life of it is over. */
+static bool is_gone(const struct connection *connection)
+{
+    struct directory_member member;
+    uint64_t incarnation = link_peer(connection->link)->incarnation;
+    return is_of_old(connection, &member) ||
+           (member.incarnation == incarnation && incarnation > 0 && !member.here);
+}
+
+void connections_check(struct scheduler *scheduler)
+{
+    for (uint32_t i = 0; i < scheduler->workers; i++) {
+        if (scheduler->connections[i] != NULL && is_gone(scheduler->connections[i])) {
+            link_shut(scheduler->connections[i]->link);
+        }
+    }
+}
+
+/* Until the worker has sent something, or there is something to do. */
+static cadre_status wait_for_news(struct connection *connection, struct cadre_error *error)
+{
+    struct pollfd fds[] = {{.fd = link_fd(connection->link), .events = POLLIN},
+        {.fd = connection->wake, .events = POLLIN}};
+    uint64_t wakes = 0;
+    int ready = poll(fds, 2, CONNECTION_TICK_MS);
+    if (ready < 0 && errno != EINTR) {
+        return cadre_error_errno(error, errno, "wait for %s", link_who(connection->link));
+    }
+    if (ready == 0 && is_gone(connection)) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s is gone", link_who(connection->link));
+    }
+    if (ready > 0 && fds[1].revents != 0) {
+        ssize_t count = read(connection->wake, &wakes, sizeof wakes);
+        CADRE_ASSERT(count == (ssize_t)sizeof wakes);
+    }
+    return ready > 0 && fds[0].revents != 0 ? connection_receive(connection, error) : CADRE_OK;
+}
+
+/* A closure that cannot be sent for want of memory fails; a link that breaks is the worker's loss.
+ */
+static cadre_status start(
+    struct connection *connection, cadre_remote_value *value, struct cadre_error *error)
+{
+    cadre_status status = send_start(connection, value, error);
+    if (status == CADRE_RESOURCE_EXHAUSTED) {
+        const struct frame frame = {.id = value->number};
+        (void)connection_end_closure(connection, &frame, status, NULL, error);
+        status = CADRE_OK;
+    }
+    return status;
+}
+
+static cadre_status obey(
+    struct connection *connection, const struct order *order, struct cadre_error *error)
+{
+    switch (order->next) {
+    case NEXT_MAKE:
+        return send_make(connection, order->make, error);
+    case NEXT_CANCEL:
+        return send_bare(connection, CLOSURE_CANCEL, order->cancel, error);
+    case NEXT_START:
+        return start(connection, order->start, error);
+    case NEXT_END:
+        (void)send_bare(connection, CLOSURE_BYE, 0, error);
+        return cadre_error_set(error, CADRE_CANCELLED, "the strategy has ended");
+    default:
+        return wait_for_news(connection, error);
+    }
+}
+
+/* Its closures go back to the queue, and nobody waits for it. */
+static void leave(struct connection *connection)
+{
+    struct scheduler *scheduler = connection->scheduler;
+    idle_leave(connection);
+    if (scheduler->connections[connection->index] == connection) {
+        scheduler->connections[connection->index] = NULL;
+        scheduler->connected--;
+    }
+    for (uint32_t i = 0; i < connection->running_count; i++) {
+        scheduler_lost(scheduler, connection->running[i]);
+    }
+    connection->running_count = 0;
+    connection_wake_idle(scheduler); /* it may have been woken for a closure */
+    connection->ended_next = scheduler->ended;
+    scheduler->ended = connection;
+    scheduler->threads--;
+    scheduler_notify(scheduler);
+}
+
+static void *serve(void *user)
+{
+    struct connection *connection = user;
+    crash_thread("closures", 0);
+    struct scheduler *scheduler = connection->scheduler;
+    struct cadre_error error = {0};
+    cadre_status status = CADRE_OK;
+    while (status == CADRE_OK) {
+        pthread_mutex_lock(&scheduler->lock);
+        struct order order = choose(connection);
+        pthread_mutex_unlock(&scheduler->lock);
+        status = obey(connection, &order, &error);
+    }
+    link_shut(connection->link);
+    pthread_mutex_lock(&scheduler->lock);
+    leave(connection);
+    pthread_mutex_unlock(&scheduler->lock);
+    return NULL;
+}
+
+/* --- coming and going --- */
+
+static void destroy(struct connection *connection)
+{
+    if (connection->wake >= 0) {
+        close(connection->wake);
+    }
+    link_free(connection->link);
+    free(connection);
+}
+
+void connections_reap(struct scheduler *scheduler)
+{
+    while (scheduler->ended != NULL) {
+        struct connection *connection = scheduler->ended;
+        scheduler->ended = connection->ended_next;
+        pthread_mutex_unlock(&scheduler->lock);
+        pthread_join(connection->thread, NULL);
+        destroy(connection);
+        pthread_mutex_lock(&scheduler->lock);
+    }
+}
+
+/* Signals are the program's: they are taken by its own threads. */
+static bool start_thread(struct connection *connection)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&connection->thread, NULL, serve, connection);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0;
+}
+
+/* With the lock: a worker that comes again replaces itself. False: it is refused. */
+static bool enter(struct connection *connection)
+{
+    struct scheduler *scheduler = connection->scheduler;
+    struct connection *older = scheduler->connections[connection->index];
+    uint64_t incarnation = link_peer(connection->link)->incarnation;
+    struct directory_member member;
+    if (scheduler->ending || is_of_old(connection, &member) ||
+        (older != NULL && link_peer(older->link)->incarnation > incarnation) ||
+        !start_thread(connection)) {
+        return false;
+    }
+    if (older != NULL) {
+        idle_leave(older);
+        link_shut(older->link);
+    } else {
+        scheduler->connected++;
+    }
+    scheduler->connections[connection->index] = connection;
+    scheduler->threads++;
+    scheduler_notify(scheduler);
+    return true;
+}
+
+void connection_admit(void *user, struct link *link)
+{
+    struct scheduler *scheduler = user;
+    const struct crew *crew = &directory_self(scheduler->crew->directory)->crew;
+    uint32_t slot = link_peer(link)->slot;
+    struct connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL || slot >= crew_tasks(crew) || crew_role(crew, slot) != ROLE_WORKER) {
+        free(connection);
+        link_free(link);
+        return;
+    }
+    connection->scheduler = scheduler;
+    connection->index = slot - crew_first(crew, ROLE_WORKER);
+    connection->link = link;
+    connection->took_us = UINT64_MAX;
+    connection->wake = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_lock(&scheduler->lock);
+    connections_reap(scheduler);
+    bool entered = connection->wake >= 0 && enter(connection);
+    pthread_mutex_unlock(&scheduler->lock);
+    if (!entered) {
+        destroy(connection);
+    }
+}

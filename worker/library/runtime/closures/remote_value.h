@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A closure on the chief, from its schedule to what became of it: one object is both what the queue
+ * holds and what the program fetches. References: the scheduler's until it is done, the program's
+ * until it is released, also after the strategy's end. */
+#ifndef CADRE_RUNTIME_CLOSURES_REMOTE_VALUE_H
+#define CADRE_RUNTIME_CLOSURES_REMOTE_VALUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "cadre/cluster_coordinator.h"
+#include "common/base/error.h"
+#include "worker/library/ps/closure_queue.h"
+#include "worker/library/runtime/closures/closure_wire.h"
+#include "worker/library/runtime/closures/registry.h"
+
+struct scheduler;
+
+struct cadre_remote_value {
+    struct closure closure; /* first: the queue's */
+    atomic_uint references;
+    uint64_t number;
+    const struct registration *function;
+    const struct scheduler *scheduler; /* never looked into: which one it is of */
+    struct wire_item *arguments;       /* [argument_count], tensors retained; NULL once done */
+    uint32_t argument_count;
+    /* Written once, before `ready`. */
+    atomic_bool ready;
+    cadre_status code;
+    char *text; /* of a failure; NULL: there was no memory for it */
+    cadre_tensor **outputs;
+    uint32_t output_count;
+    uint32_t waiting; /* threads in remote_value_wait */
+};
+
+static inline cadre_remote_value *remote_value_of(struct closure *closure)
+{
+    return (cadre_remote_value *)closure;
+}
+
+/* One reference; `arguments` are checked already, and their tensors are retained. */
+cadre_status remote_value_new(const struct registration *function,
+    const cadre_closure_argument *arguments, uint32_t argument_count,
+    cadre_remote_value **ret_value, struct cadre_error *error);
+void remote_value_retain(cadre_remote_value *value);
+void remote_value_release(cadre_remote_value *value);
+
+/* What became of it, once. The outputs are taken over, also the array. */
+void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count);
+void remote_value_fail(cadre_remote_value *value, const struct cadre_error *error);
+
+/* Its failure, again; remote_value_fail was called. */
+cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error);
+
+/* Waits until it is ready, for a second at most. */
+bool remote_value_wait(cadre_remote_value *value);
+
+#endif

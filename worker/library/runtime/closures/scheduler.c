@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/closures/scheduler.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "worker/library/runtime/closures/connection.h"
+#include "worker/library/runtime/closures/per_worker.h"
+
+/* --- waiting --- */
+
+void scheduler_notify(struct scheduler *scheduler)
+{
+    if (scheduler->waiting > 0) {
+        pthread_cond_broadcast(&scheduler->changed);
+    }
+}
+
+/* For a second at most; false: nothing happened in it. */
+static bool wait_a_second(struct scheduler *scheduler)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    scheduler->waiting++;
+    int late = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &until);
+    scheduler->waiting--;
+    return late == 0;
+}
+
+/* The program waits: until something has changed, or for ever if the job ended here meanwhile. */
+static cadre_status await(struct scheduler *scheduler, struct cadre_error *error)
+{
+    if (wait_a_second(scheduler)) {
+        return CADRE_OK;
+    }
+    connections_check(scheduler);
+    return directory_ended(scheduler->crew->directory, error);
+}
+
+/* --- what becomes of closures --- */
+
+static void finish(struct scheduler *scheduler, cadre_remote_value *value)
+{
+    crew_push_done(value->number);
+    remote_value_release(value);
+    if (scheduler->queue.running == 0) {
+        scheduler_notify(scheduler);
+    }
+}
+
+/* Not run, or not to the end, and never will be. */
+static void cancel(struct scheduler *scheduler, cadre_remote_value *value)
+{
+    struct cadre_error error;
+    if (scheduler->ending) {
+        cadre_error_set(&error, CADRE_CANCELLED,
+            "closure %llu (`%s`) was not done when the strategy ended; call cadre_join before",
+            (unsigned long long)value->number, value->function->name);
+    } else {
+        cadre_error_set(&error, CADRE_CANCELLED,
+            "closure %llu (`%s`) was cancelled, for another one had failed; schedule it again",
+            (unsigned long long)value->number, value->function->name);
+    }
+    remote_value_fail(value, &error);
+    finish(scheduler, value);
+}
+
+static void cancelled(struct closure *closure, void *user)
+{
+    cancel(user, remote_value_of(closure));
+}
+
+void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
+    cadre_tensor **outputs, uint32_t output_count)
+{
+    closure_queue_done(&scheduler->queue, &value->closure);
+    remote_value_succeed(value, outputs, output_count);
+    scheduler->steps = true;
+    finish(scheduler, value);
+}
+
+void scheduler_failed(
+    struct scheduler *scheduler, cadre_remote_value *value, const struct cadre_error *error)
+{
+    bool first = scheduler->queue.failed == NULL;
+    closure_queue_fail(&scheduler->queue, &value->closure);
+    remote_value_fail(value, error);
+    if (first) {
+        remote_value_retain(value); /* the queue's, until it is raised */
+        scheduler->failed = value;
+        closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
+        for (uint32_t i = 0; i < scheduler->workers; i++) {
+            if (scheduler->connections[i] != NULL) {
+                connection_wake(scheduler->connections[i]);
+            }
+        }
+        scheduler_notify(scheduler);
+    }
+    finish(scheduler, value);
+}
+
+void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
+{
+    if (scheduler->ending) {
+        closure_queue_done(&scheduler->queue, &value->closure);
+        cancel(scheduler, value);
+    } else if (closure_queue_put_back(&scheduler->queue, &value->closure)) {
+        connection_wake_idle(scheduler);
+    } else {
+        cancel(scheduler, value);
+    }
+}
+
+/* --- the program --- */
+
+/* An error that is pending: waits until nothing runs, then it. */
+static cadre_status settle(struct scheduler *scheduler, struct cadre_error *error)
+{
+    bool wait = false;
+    const struct closure *failed = NULL;
+    while (
+        (failed = closure_queue_settle(&scheduler->queue, cancelled, scheduler, &wait)) == NULL &&
+        wait) {
+        CADRE_TRY(await(scheduler, error));
+    }
+    if (failed == NULL) {
+        return CADRE_OK;
+    }
+    cadre_remote_value *value = scheduler->failed;
+    scheduler->failed = NULL;
+    scheduler->batch++;
+    cadre_status status = remote_value_error(value, error);
+    remote_value_release(value);
+    return status;
+}
+
+static cadre_status put(
+    struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
+{
+    while (closure_queue_full(&scheduler->queue)) {
+        CADRE_TRY(await(scheduler, error));
+    }
+    value->scheduler = scheduler;
+    value->number = crew_next_closure();
+    scheduler->last_number = value->number;
+    remote_value_retain(value);
+    closure_queue_put(&scheduler->queue, &value->closure);
+    connection_wake_idle(scheduler);
+    return settle(scheduler, error);
+}
+
+cadre_status scheduler_put(
+    struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
+{
+    pthread_mutex_lock(&scheduler->lock);
+    cadre_status status = put(scheduler, value, error);
+    pthread_mutex_unlock(&scheduler->lock);
+    return status;
+}
+
+cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&scheduler->lock);
+    while (status == CADRE_OK && !closure_queue_idle(&scheduler->queue) &&
+           scheduler->queue.failed == NULL) {
+        status = await(scheduler, error);
+    }
+    if (status == CADRE_OK) {
+        status = settle(scheduler, error);
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return status;
+}
+
+cadre_status scheduler_done(struct scheduler *scheduler, bool *ret_done, struct cadre_error *error)
+{
+    pthread_mutex_lock(&scheduler->lock);
+    cadre_status status = settle(scheduler, error);
+    *ret_done = status == CADRE_OK && closure_queue_idle(&scheduler->queue);
+    pthread_mutex_unlock(&scheduler->lock);
+    return status;
+}
+
+bool scheduler_take_steps(struct scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->lock);
+    bool steps = scheduler->steps;
+    scheduler->steps = false;
+    pthread_mutex_unlock(&scheduler->lock);
+    return steps;
+}
+
+uint32_t scheduler_connected(struct scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->lock);
+    uint32_t connected = scheduler->connected;
+    pthread_mutex_unlock(&scheduler->lock);
+    return connected;
+}
+
+bool scheduler_drop(struct crew_state *crew, uint32_t worker)
+{
+    struct scheduler *scheduler = crew->scheduler;
+    pthread_mutex_lock(&scheduler->lock);
+    struct connection *connection =
+        worker < scheduler->workers ? scheduler->connections[worker] : NULL;
+    if (connection != NULL) {
+        link_shut(connection->link);
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return connection != NULL;
+}
+
+/* --- per-worker things --- */
+
+cadre_status scheduler_add_per_worker(
+    struct scheduler *scheduler, struct cadre_per_worker *per_worker, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&scheduler->lock);
+    if (scheduler->per_worker_count == PER_WORKER_MAX) {
+        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "a strategy has at most %d datasets and resources of workers, and this would be one "
+            "more",
+            PER_WORKER_MAX);
+    } else {
+        scheduler->per_worker[scheduler->per_worker_count++] = per_worker;
+        per_worker->number = scheduler->per_worker_count;
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < scheduler->workers; i++) {
+        if (scheduler->connections[i] != NULL) {
+            connection_wake(scheduler->connections[i]);
+        }
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return status;
+}
+
+bool scheduler_has_per_worker(
+    struct scheduler *scheduler, const struct cadre_per_worker *per_worker)
+{
+    bool has = false;
+    pthread_mutex_lock(&scheduler->lock);
+    for (uint32_t i = 0; !has && i < scheduler->per_worker_count; i++) {
+        has = scheduler->per_worker[i] == per_worker;
+    }
+    pthread_mutex_unlock(&scheduler->lock);
+    return has;
+}
+
+/* --- lifetime --- */
+
+static void destroy(struct scheduler *scheduler)
+{
+    for (uint32_t i = 0; i < scheduler->per_worker_count; i++) {
+        free(scheduler->per_worker[i]);
+    }
+    pthread_cond_destroy(&scheduler->changed);
+    pthread_mutex_destroy(&scheduler->lock);
+    free(scheduler->per_worker);
+    free(scheduler->connections);
+    free(scheduler);
+}
+
+static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
+{
+    uint32_t workers = directory_self(crew->directory)->crew.workers;
+    pthread_condattr_t attributes;
+    struct scheduler *scheduler = calloc(1, sizeof *scheduler);
+    if (scheduler == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&scheduler->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&scheduler->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    scheduler->crew = crew;
+    scheduler->strategy = strategy;
+    scheduler->workers = workers;
+    scheduler->connections = calloc((size_t)workers + 1, sizeof *scheduler->connections);
+    scheduler->per_worker = calloc(PER_WORKER_MAX, sizeof(struct cadre_per_worker *));
+    closure_queue_init(&scheduler->queue, NULL, 0, CLOSURES_QUEUED_MAX);
+    if (scheduler->connections == NULL || scheduler->per_worker == NULL) {
+        destroy(scheduler);
+        return NULL;
+    }
+    return scheduler;
+}
+
+cadre_status scheduler_begin(
+    struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct scheduler *scheduler = make(crew, strategy);
+    if (scheduler == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the scheduler of closures");
+    }
+    const struct link_admission admission = {.admit = connection_admit, .user = scheduler};
+    cadre_status status = link_listener_start(crew->listener, &crew->terms, &admission, error);
+    if (status != CADRE_OK) {
+        destroy(scheduler);
+        return cadre_error_wrap(error, status, "let workers come to the chief");
+    }
+    scheduler->listener = crew->listener;
+    crew->listener = NULL;
+    crew->scheduler = scheduler;
+    return CADRE_OK;
+}
+
+/* All threads of connections end: by themselves, or after the grace with their links. */
+static void end_threads(struct scheduler *scheduler)
+{
+    uint64_t until = clock_monotonic_us() + SCHEDULER_END_GRACE_US;
+    while (scheduler->threads > 0) {
+        bool late = clock_monotonic_us() >= until;
+        for (uint32_t i = 0; i < scheduler->workers; i++) {
+            struct connection *connection = scheduler->connections[i];
+            if (connection != NULL && late) {
+                link_shut(connection->link);
+            } else if (connection != NULL) {
+                connection_wake(connection);
+            }
+        }
+        (void)wait_a_second(scheduler);
+    }
+    connections_reap(scheduler);
+}
+
+void scheduler_end(struct crew_state *crew)
+{
+    struct scheduler *scheduler = crew->scheduler;
+    if (scheduler == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&scheduler->lock);
+    scheduler->ending = true;
+    pthread_mutex_unlock(&scheduler->lock);
+    link_listener_close(scheduler->listener); /* nobody comes any more */
+    pthread_mutex_lock(&scheduler->lock);
+    end_threads(scheduler);
+    closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
+    pthread_mutex_unlock(&scheduler->lock);
+    remote_value_release(scheduler->failed);
+    crew->scheduler = NULL;
+    destroy(scheduler);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The chief's side of closures: one queue, one thread for each worker that is connected.
+ *
+ *     the program ── put ──▶ closure_queue ◀── get, put_back ── a connection's thread ══ worker
+ *                                 │ one lock
+ *                            settle: the first error, once nothing runs
+ *
+ * A worker's thread sends it closures and waits for results; short ones are sent ahead, so that the
+ * worker has the next one when it is through. Workers without a closure are woken one for each that
+ * is put. Cost: a thread (and an eventfd) per worker that is connected, O(1) per closure whatever
+ * the number of workers; a look at the directory per worker and second. */
+#ifndef CADRE_RUNTIME_CLOSURES_SCHEDULER_H
+#define CADRE_RUNTIME_CLOSURES_SCHEDULER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/library/ps/closure_queue.h"
+#include "worker/library/runtime/closures/remote_value.h"
+#include "worker/library/runtime/crew/crew.h"
+
+#define CLOSURES_QUEUED_MAX (256 * 1024)
+#define PER_WORKER_MAX      4096
+/* Closures that a worker has at once, and how long they may take for it: the second waits behind
+ * the first while another worker might be free. */
+#define CLOSURES_AHEAD         2
+#define CLOSURE_AHEAD_BELOW_US 10000
+#define CONNECTION_TICK_MS     1000
+#define SCHEDULER_END_GRACE_US (UINT64_C(2) * 1000 * 1000)
+
+struct connection;
+
+struct scheduler {
+    struct crew_state *crew;
+    cadre_strategy *strategy;
+    struct link_listener *listener; /* taken over from the crew */
+    pthread_mutex_t lock;           /* over all that follows */
+    pthread_cond_t changed;         /* room, nothing runs, a thread has ended */
+    uint32_t waiting;               /* for that */
+    struct closure_queue queue;
+    cadre_remote_value *failed; /* the queue's, one reference; NULL: no error is pending */
+    uint64_t last_number;       /* of the newest closure */
+    uint64_t batch;             /* errors that were raised */
+    bool steps;                 /* closures were done since the last step of the ledger */
+    bool ending;
+    uint32_t workers;
+    struct connection **connections; /* [workers]; NULL: not connected */
+    struct connection *idle_first;   /* without a closure, longest first */
+    struct connection *idle_last;
+    struct connection *ended; /* threads to be joined */
+    uint32_t connected;
+    uint32_t threads; /* of connections, that have not ended */
+    struct cadre_per_worker **per_worker;
+    uint32_t per_worker_count;
+};
+
+/* The chief takes workers from now on, at crew->listener, which is taken over on success; hangs it
+ * on the crew. */
+cadre_status scheduler_begin(
+    struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error);
+/* Workers are told that it is over, and what is not done is CANCELLED. Without one: nothing. */
+void scheduler_end(struct crew_state *crew);
+
+/* Queues it, with a reference of its own; waits while the queue is full. Then an error that is
+ * pending. */
+cadre_status scheduler_put(
+    struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error);
+/* Waits until nothing is queued or runs, or for the pending error's turn. */
+cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *error);
+/* The pending error, for whose turn it waits; else whether nothing is queued or runs. */
+cadre_status scheduler_done(struct scheduler *scheduler, bool *ret_done, struct cadre_error *error);
+
+/* Whether closures were done since it was asked last. */
+bool scheduler_take_steps(struct scheduler *scheduler);
+uint32_t scheduler_connected(struct scheduler *scheduler);
+
+/* Workers hear of it before their next closure; it becomes the scheduler's. */
+cadre_status scheduler_add_per_worker(
+    struct scheduler *scheduler, struct cadre_per_worker *per_worker, struct cadre_error *error);
+/* Whether it is of this scheduler; looks into none. */
+bool scheduler_has_per_worker(
+    struct scheduler *scheduler, const struct cadre_per_worker *per_worker);
+
+/* Drops a worker's connection, as if it were lost. Whether there was one. */
+bool scheduler_drop(struct crew_state *crew, uint32_t worker);
+
+/* --- for connections, with the lock --- */
+
+/* What became of a closure that ran. */
+void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
+    cadre_tensor **outputs, uint32_t output_count);
+void scheduler_failed(
+    struct scheduler *scheduler, cadre_remote_value *value, const struct cadre_error *error);
+void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value);
+
+/* Something changed that the program may wait for. */
+void scheduler_notify(struct scheduler *scheduler);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A worker's own datasets and resources, by the numbers that the chief gave them. */
+#ifndef CADRE_RUNTIME_CLOSURES_WORKER_THINGS_H
+#define CADRE_RUNTIME_CLOSURES_WORKER_THINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/dataset.h"
+#include "common/base/error.h"
+#include "worker/library/runtime/closures/registry.h"
+
+/* One thing; `failed` says why it could not be made. */
+struct worker_thing {
+    enum registration_kind kind;
+    char name[LIMIT_NAME_BYTES];
+    const struct registration *made_of; /* NULL: no such is registered */
+    struct cadre_error failed;
+    cadre_dataset *data;
+    cadre_iterator *iterator;
+    bool has_resource;
+    void *resource;
+};
+
+/* Thing `number` is things[number - 1]: the chief has them made in order. */
+struct worker_things {
+    struct worker_thing **things;
+    uint64_t count;
+    uint64_t capacity;
+};
+
+/* Calls the program's function. What fails in it is kept, and is no error here: that is INTERNAL, a
+ * number or kind that no chief sends, or no memory. */
+cadre_status things_make(struct worker_things *things, uint64_t number, uint64_t kind,
+    const char *name, struct cadre_error *error);
+/* NULL: there is none of this number. */
+struct worker_thing *things_find(const struct worker_things *things, uint64_t number);
+void things_clear(struct worker_things *things);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/cluster/cluster_lead.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/library/runtime/input/show.h"
+
+#define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
+#define HEARTBEAT_US (LEASE_US / 4)
+#define WARN_US      (3 * CADRE_US_PER_S)
+#define NAMED_MAX    4 /* of those that are missing */
+
+/* --- what is said --- */
+
+static void send_verdict(struct cluster_lead *lead, uint32_t place, cadre_status code,
+    const char *text, uint32_t slot, uint64_t incarnation)
+{
+    const struct stranger_proved *greeting = &lead->greetings[place];
+    struct greeting_answer answer = {.code = code, .slot = slot, .incarnation = incarnation};
+    uint8_t bytes[GREETING_ANSWER_BYTES];
+    snprintf(answer.text, sizeof answer.text, "%s", text);
+    greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, greeting->hello_bytes,
+        greeting->challenge, bytes);
+    cluster_peer_send(&lead->peers[place], bytes, sizeof bytes);
+}
+
+static void dismiss(struct cluster_lead *lead, uint32_t place, cadre_status code, const char *text)
+{
+    struct cluster_peer *peer = &lead->peers[place];
+    if (peer->state == PEER_WAITING && code != CADRE_OK) {
+        send_verdict(lead, place, code, text, 0, 0);
+        code = CADRE_OK;
+    }
+    cluster_peer_dismiss(peer, code, text, lead->now_us);
+}
+
+/* The first reason counts. This task itself hears it last: its program may end the process then. */
+static void end(struct cluster_lead *lead, cadre_status code, const char *text)
+{
+    if (lead->phase == CLUSTER_ENDED) {
+        return;
+    }
+    lead->phase = CLUSTER_ENDED;
+    lead->code = code;
+    snprintf(lead->text, sizeof lead->text, "%s", text);
+    for (uint32_t place = 1; place < lead->member->tasks; place++) {
+        dismiss(lead, place, code, lead->text);
+    }
+}
+
+bool cluster_lead_has_others(const struct cluster_lead *lead)
+{
+    bool there = false;
+    for (uint32_t place = 1; !there && place < lead->member->tasks; place++) {
+        there = lead->peers[place].state != PEER_ABSENT;
+    }
+    return there;
+}
+
+/* --- what the core wants; it is not called from here --- */
+
+static const char *name_of(uint32_t place, void *user)
+{
+    const struct cluster_lead *lead = user;
+    return cluster_member_address(lead->member, place);
+}
+
+static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
+{
+    struct cluster_lead *lead = user;
+    struct cluster_peer *peer = &lead->peers[place];
+    if (peer->state == PEER_WAITING) {
+        send_verdict(lead, place, CADRE_OK, "", slot, incarnation);
+        peer->state = peer->state == PEER_WAITING ? PEER_SERVED : peer->state;
+    }
+}
+
+static void on_down(uint32_t place, const struct task_down *down, void *user)
+{
+    struct cluster_lead *lead = user;
+    bool crew = crew_is(&lead->member->crew);
+    lead->chief_done = lead->chief_done || (crew && place == 0 && down->type == TASK_DOWN_BYE);
+    cluster_peer_tell(&lead->peers[place], down);
+}
+
+static void on_stop(uint32_t place, void *user)
+{
+    struct cluster_lead *lead = user;
+    bool fails = lead->code != CADRE_OK;
+    if (place == 0 && lead->phase == CLUSTER_ENDED) {
+        return; /* it has its turn */
+    }
+    dismiss(lead, place, fails ? lead->code : CADRE_ABORTED,
+        fails ? lead->text : "the job goes on without this task, which did not answer in time");
+}
+
+static void on_fails(cadre_status code, const char *text, void *user)
+{
+    end(user, code, text);
+}
+
+static void on_done(void *user)
+{
+    struct cluster_lead *lead = user;
+    lead->done = true;
+}
+
+/* --- who comes and goes --- */
+
+static void begin(struct cluster_lead *lead)
+{
+    lead->phase = CLUSTER_RUNNING;
+    for (uint32_t place = 0; place < lead->member->tasks; place++) {
+        core_inside_join(lead->inside, place, lead->now_us);
+    }
+    core_inside_begin(lead->inside, lead->now_us);
+}
+
+static bool all_are_there(const struct cluster_lead *lead)
+{
+    bool there = true;
+    for (uint32_t place = 0; there && place < lead->member->tasks; place++) {
+        there = lead->peers[place].state == PEER_WAITING;
+    }
+    return there;
+}
+
+static void refuse(struct cluster_lead *lead, const struct stranger_proved *proved,
+    cadre_status code, const char *text)
+{
+    struct cluster_peer peer = {.state = PEER_WAITING, .fd = proved->fd};
+    struct greeting_answer answer = {.code = code};
+    uint8_t bytes[GREETING_ANSWER_BYTES];
+    snprintf(answer.text, sizeof answer.text, "%s", text);
+    greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, proved->hello_bytes,
+        proved->challenge, bytes);
+    cluster_peer_send(&peer, bytes, sizeof bytes); /* so little always fits a new connection */
+    cluster_peer_close(&peer);
+}
+
+void cluster_lead_proved(const struct stranger_proved *proved, void *user)
+{
+    struct cluster_lead *lead = user;
+    struct cluster_peer *peer = &lead->peers[proved->place];
+    char text[GREETING_TEXT_BYTES];
+    char who[CLUSTER_MEMBER_TEXT_BYTES];
+    cluster_member_text(lead->member, proved->place, who);
+    if (lead->phase == CLUSTER_ENDED || lead->done) {
+        snprintf(text, sizeof text, "the job of this cluster is over%s%.300s; start all tasks anew",
+            lead->code == CADRE_OK ? "" : ": ", lead->text);
+        refuse(lead, proved, CADRE_FAILED_PRECONDITION, text);
+        return;
+    }
+    if (peer->state != PEER_ABSENT) {
+        snprintf(text, sizeof text,
+            "%s is there already: two programs were started as the same task; give each its own "
+            "type and index",
+            who);
+        refuse(lead, proved, CADRE_ALREADY_EXISTS, text);
+        return;
+    }
+    *peer = (struct cluster_peer){.state = PEER_WAITING, .fd = proved->fd};
+    lead->greetings[proved->place] = *proved;
+    if (lead->phase == CLUSTER_RUNNING) {
+        core_inside_join(lead->inside, proved->place, lead->now_us);
+    }
+}
+
+static void lose(struct cluster_lead *lead, uint32_t place)
+{
+    cluster_peer_close(&lead->peers[place]);
+    if (lead->phase == CLUSTER_RUNNING && !lead->done) {
+        core_inside_leave(lead->inside, place, lead->now_us);
+    }
+}
+
+/* --- what peers say --- */
+
+/* Its own connection ends, and it is lost. */
+static void refuse_frames(
+    struct cluster_lead *lead, uint32_t place, const struct cadre_error *error)
+{
+    cluster_peer_dismiss(&lead->peers[place], error->code, error->text, lead->now_us);
+    core_inside_leave(lead->inside, place, lead->now_us);
+}
+
+static void take_frame(
+    struct cluster_lead *lead, uint32_t place, const uint8_t *payload, size_t size)
+{
+    struct cluster_peer *peer = &lead->peers[place];
+    struct cadre_error error = {0};
+    struct task_up up;
+    wire_arena_reset(lead->arena);
+    cadre_status status = wire_unpack_task_up(payload, size, lead->arena, &up, &error);
+    if (status == CADRE_OK && (up.type == TASK_UP_HELLO) == peer->greeted) {
+        status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "a task says hello before anything else on its connection, and once");
+    }
+    if (status != CADRE_OK) {
+        refuse_frames(lead, place, &error);
+        return;
+    }
+    peer->greeted = true;
+    core_inside_up(lead->inside, place, &up, lead->now_us);
+}
+
+static void take_frames(struct cluster_lead *lead, uint32_t place)
+{
+    struct cluster_peer *peer = &lead->peers[place];
+    struct cadre_error error = {0};
+    const uint8_t *payload;
+    size_t size;
+    while (peer->state == PEER_SERVED) {
+        cadre_status status = frame_reader_next(&peer->reader, &payload, &size, &error);
+        if (status == CADRE_PENDING) {
+            return;
+        }
+        if (status == CADRE_OK) {
+            take_frame(lead, place, payload, size);
+        } else {
+            refuse_frames(lead, place, &error);
+        }
+    }
+}
+
+void cluster_lead_hear(struct cluster_lead *lead, uint32_t place)
+{
+    if (!cluster_peer_read(&lead->peers[place])) {
+        lose(lead, place);
+    } else {
+        take_frames(lead, place);
+    }
+}
+
+/* Those whose connection is over. A step of the core may break others: they are next. */
+static void reap(struct cluster_lead *lead)
+{
+    for (uint32_t place = 0; place < lead->member->tasks; place++) {
+        const struct cluster_peer *peer = &lead->peers[place];
+        bool late = peer->state == PEER_LEAVING && lead->now_us >= peer->until_us;
+        if (peer->state == PEER_BROKEN || late) {
+            lose(lead, place);
+        }
+    }
+}
+
+/* --- time --- */
+
+/* "task 1 (worker 0 at h1:4000), task 2 (...)" */
+static uint32_t name_missing(const struct cluster_lead *lead, char *text, size_t size)
+{
+    uint32_t missing = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t place = 0; place < lead->member->tasks; place++) {
+        char who[CLUSTER_MEMBER_TEXT_BYTES];
+        if (lead->peers[place].state == PEER_WAITING) {
+            continue;
+        }
+        if (missing < NAMED_MAX && length < size) {
+            int written = snprintf(text + length, size - length, "%s%s", missing == 0 ? "" : ", ",
+                cluster_member_text(lead->member, place, who));
+            length += written > 0 ? (size_t)written : 0;
+        }
+        missing++;
+    }
+    if (missing > NAMED_MAX && length < size) {
+        snprintf(text + length, size - length, " and %" PRIu32 " others", missing - NAMED_MAX);
+    }
+    return missing;
+}
+
+static void gather(struct cluster_lead *lead)
+{
+    char names[GREETING_TEXT_BYTES / 2];
+    char text[LIMIT_TEXT_BYTES];
+    const char *trouble = lead->trouble;
+    uint64_t wait_s = lead->member->wait_us / CADRE_US_PER_S;
+    uint32_t tasks = lead->member->tasks;
+    if (all_are_there(lead)) {
+        begin(lead);
+    } else if (lead->now_us >= lead->deadline_us) {
+        uint32_t missing = name_missing(lead, names, sizeof names);
+        snprintf(text, sizeof text,
+            "%" PRIu32 " of %" PRIu32 " tasks of the cluster came within %" PRIu64
+            " s (CADRE_CLUSTER_WAIT_S); missing: %s; start one program for each%s%.150s",
+            tasks - missing, tasks, wait_s, names, trouble[0] == '\0' ? "" : "; ", trouble);
+        end(lead, CADRE_DEADLINE_EXCEEDED, text);
+    } else if (lead->now_us >= lead->warn_us) {
+        lead->warn_us = UINT64_MAX;
+        name_missing(lead, names, sizeof names);
+        show_warning("the cluster waits for %s, up to %" PRIu64 " s (CADRE_CLUSTER_WAIT_S)%s%s",
+            names, wait_s, trouble[0] == '\0' ? "" : "; ", trouble);
+    }
+}
+
+/* What this task has said and nobody has read yet, such as why it ends. */
+static void hear_own_last_words(struct cluster_lead *lead)
+{
+    struct pollfd own = {.fd = lead->peers[0].fd, .events = POLLIN};
+    while (lead->phase == CLUSTER_RUNNING && lead->peers[0].state == PEER_SERVED &&
+           poll(&own, 1, 0) > 0) {
+        cluster_lead_hear(lead, 0);
+    }
+}
+
+/* The chief of a crew may go before the others: they are held together until they are gone. */
+static bool others_are_ending(const struct cluster_lead *lead)
+{
+    return lead->chief_done && !lead->done;
+}
+
+/* This task leaves. */
+static void leave(struct cluster_lead *lead)
+{
+    char text[LIMIT_TEXT_BYTES];
+    char who[CLUSTER_MEMBER_TEXT_BYTES];
+    hear_own_last_words(lead);
+    snprintf(text, sizeof text,
+        "%s, which holds the job together, ended before the others; start all tasks again",
+        cluster_member_text(lead->member, 0, who));
+    end(lead, lead->done ? CADRE_OK : CADRE_UNAVAILABLE, lead->done ? "" : text);
+}
+
+void cluster_lead_pass_time(struct cluster_lead *lead, uint64_t now_us, bool leaves)
+{
+    lead->now_us = now_us;
+    if (leaves && lead->phase != CLUSTER_ENDED && !others_are_ending(lead)) {
+        leave(lead);
+    }
+    if (lead->phase == CLUSTER_GATHERING) {
+        gather(lead);
+    }
+    if (lead->phase == CLUSTER_RUNNING && !lead->done) {
+        if (lead->now_us >= lead->heartbeat_us) {
+            lead->heartbeat_us = lead->now_us + HEARTBEAT_US;
+            core_inside_heartbeat(lead->inside, lead->now_us);
+        }
+        if (core_inside_wake_us(lead->inside) <= lead->now_us) {
+            core_inside_tick(lead->inside, lead->now_us);
+        }
+    }
+    reap(lead);
+    if (lead->phase == CLUSTER_ENDED && !cluster_lead_has_others(lead)) {
+        dismiss(lead, 0, lead->code, lead->text);
+    }
+}
+
+static void sooner(uint64_t *until_us, uint64_t other_us)
+{
+    *until_us = other_us < *until_us ? other_us : *until_us;
+}
+
+uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
+{
+    uint64_t until_us = UINT64_MAX;
+    if (lead->phase == CLUSTER_GATHERING) {
+        sooner(&until_us, lead->deadline_us);
+        sooner(&until_us, lead->warn_us);
+    } else if (lead->phase == CLUSTER_RUNNING && !lead->done) {
+        sooner(&until_us, lead->heartbeat_us);
+        sooner(&until_us, core_inside_wake_us(lead->inside));
+    }
+    for (uint32_t place = 0; place < lead->member->tasks; place++) {
+        const struct cluster_peer *peer = &lead->peers[place];
+        if (peer->state == PEER_BROKEN) {
+            return lead->now_us;
+        }
+        if (peer->state == PEER_LEAVING) {
+            sooner(&until_us, peer->until_us);
+        }
+    }
+    return until_us;
+}
+
+/* --- lifetime --- */
+
+void cluster_lead_close(struct cluster_lead *lead)
+{
+    for (uint32_t place = 0; lead->peers != NULL && place < lead->member->tasks; place++) {
+        cluster_peer_close(&lead->peers[place]);
+    }
+    core_inside_close(lead->inside);
+    wire_arena_free(lead->arena);
+    free(lead->peers);
+    free(lead->greetings);
+}
+
+cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_member *member,
+    uint64_t restored, const char *trouble, struct cadre_error *error)
+{
+    uint64_t now_us = clock_monotonic_us();
+    *lead = (struct cluster_lead){.member = member,
+        .phase = CLUSTER_GATHERING,
+        .trouble = trouble,
+        .now_us = now_us,
+        .deadline_us = now_us + member->wait_us,
+        .warn_us = now_us + WARN_US,
+        .arena = wire_arena_new(LIMIT_UNPACK_BYTES),
+        .peers = calloc(member->tasks, sizeof *lead->peers),
+        .greetings = calloc(member->tasks, sizeof *lead->greetings)};
+    if (lead->arena == NULL || lead->peers == NULL || lead->greetings == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for a cluster of %" PRIu32 " tasks", member->tasks);
+    }
+    for (uint32_t place = 0; place < member->tasks; place++) {
+        lead->peers[place].fd = -1;
+    }
+    struct core_inside_options options = {.tasks = member->tasks,
+        .crew = member->crew,
+        .name = name_of,
+        .user = lead,
+        .restored = restored,
+        .lease_us = LEASE_US,
+        /* The core takes 0 for its default. */
+        .wait_us = member->grace_us == 0 ? CADRE_US_PER_MS : member->grace_us};
+    struct core_inside_events events = {.placed = on_placed,
+        .down = on_down,
+        .stop = on_stop,
+        .fails = on_fails,
+        .done = on_done,
+        .user = lead};
+    return core_inside_open(&options, &events, &lead->inside, error);
+}

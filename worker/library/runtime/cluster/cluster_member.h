@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * This program as one task of a cluster whose tasks are started by hand: which one, at which
+ * addresses they are, and what they know each other by. */
+#ifndef CADRE_RUNTIME_CLUSTER_MEMBER_H
+#define CADRE_RUNTIME_CLUSTER_MEMBER_H
+
+#include "worker/library/cluster/resolver.h"
+#include "worker/library/runtime/cluster/cluster_address.h"
+#include "worker/library/runtime/cluster/cluster_greeting.h"
+#include "worker/library/runtime/environment.h"
+
+/* "task 1 (worker 0 at h1:4000)" */
+#define CLUSTER_MEMBER_TEXT_BYTES (CADRE_CLUSTER_ADDRESS_BYTES + 64)
+
+struct cluster_member {
+    cadre_cluster_resolver *resolver; /* a copy */
+    uint32_t place;                   /* its id in the cluster: 0 holds the job together */
+    uint32_t tasks;                   /* the chief and the workers; of a crew all */
+    uint32_t chiefs;                  /* 0 or 1 */
+    struct crew crew;                 /* when the cluster has ps tasks; places are its slots */
+    enum role role;                   /* in the crew; else NONE */
+    struct cluster_address own;
+    bool keyed;
+    uint8_t key[GREETING_KEY_BYTES]; /* zeros without one */
+    uint8_t cluster[GREETING_CLUSTER_BYTES];
+    uint64_t wait_us;  /* for all tasks at the start */
+    uint64_t grace_us; /* for another in place of one that is lost */
+};
+
+/* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
+ * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
+ * breaks the rules, UNAVAILABLE for a host that nobody knows, FAILED_PRECONDITION when the tasks
+ * have nothing to know each other by. The resolver stays the caller's. */
+cadre_status cluster_member_open(const cadre_cluster_resolver *resolver,
+    const struct environment *environment, struct cluster_member **ret_member,
+    struct cadre_error *error);
+void cluster_member_close(struct cluster_member *member); /* accepts NULL */
+
+/* The same of what the environment says: TF_CONFIG, else Slurm's variables; NULL for neither. */
+cadre_status cluster_member_find(const struct environment *environment,
+    struct cluster_member **ret_member, struct cadre_error *error);
+
+/* The address of a task as the cluster has it. */
+const char *cluster_member_address(const struct cluster_member *member, uint32_t place);
+
+/* How people are told of a task. */
+const char *cluster_member_text(
+    const struct cluster_member *member, uint32_t place, char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task of a cluster: the one that holds the job together starts its server first; all greet it,
+ * and then speak frames as with a daemon. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "worker/library/runtime/cluster/cluster_server.h"
+#include "worker/library/runtime/task/session.h"
+#include "worker/library/runtime/input/show.h"
+
+#define GREETING_US (10 * CADRE_US_PER_S)
+#define VERDICT_US                                                                                 \
+    (10 * CADRE_US_PER_S) /* beyond the wait: the first task tells who is missing                  \
+                           */
+#define WARN_US        (10 * CADRE_US_PER_S)
+#define RETRY_FIRST_MS 20
+#define RETRY_MAX_MS   500
+
+struct session_cluster {
+    struct session base;
+    struct cluster_server *server; /* of the first task */
+    struct session *socket;
+};
+
+/* Of this process: what is left open when it ends. */
+static struct cluster_server *_Atomic living;
+
+static struct session_cluster *cluster_of(struct session *session)
+{
+    return (struct session_cluster *)session;
+}
+
+static cadre_status cluster_start(
+    struct session *session, const struct session_events *events, struct cadre_error *error)
+{
+    struct session *socket = cluster_of(session)->socket;
+    return socket->ops->start(socket, events, error);
+}
+
+static void cluster_send(struct session *session, const struct task_up *up)
+{
+    struct session *socket = cluster_of(session)->socket;
+    socket->ops->send(socket, up);
+}
+
+static bool cluster_take(struct session *session, struct task_down *ret_down)
+{
+    struct session *socket = cluster_of(session)->socket;
+    return socket->ops->take(socket, ret_down);
+}
+
+static void cluster_close(struct session *session)
+{
+    if (session != NULL) {
+        struct session_cluster *cluster = cluster_of(session);
+        if (cluster->socket != NULL) {
+            cluster->socket->ops->close(cluster->socket);
+        }
+        atomic_store(&living, NULL);
+        cluster_server_close(cluster->server);
+        free(cluster);
+    }
+}
+
+static const struct session_ops cluster_ops = {
+    .name = "cluster",
+    .start = cluster_start,
+    .send = cluster_send,
+    .take = cluster_take,
+    .close = cluster_close,
+};
+
+/* --- greeting the first task --- */
+
+/* One that greets: whom, and until when it waits. */
+struct greeting {
+    const struct cluster_member *member;
+    uint64_t restored;
+    uint64_t end_us; /* of the waiting for all tasks */
+    char first[CLUSTER_MEMBER_TEXT_BYTES];
+};
+
+/* Until the descriptor is ready for `events`; DEADLINE_EXCEEDED at `until_us`. */
+static cadre_status await(int fd, short events, uint64_t until_us, struct cadre_error *error)
+{
+    for (;;) {
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= until_us) {
+            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "it does not answer");
+        }
+        struct pollfd waited = {.fd = fd, .events = events};
+        uint64_t left_ms = (until_us - now_us) / CADRE_US_PER_MS + 1;
+        int count = poll(&waited, 1, left_ms > 60000 ? 60000 : (int)left_ms);
+        if (count > 0) {
+            return CADRE_OK;
+        }
+    }
+}
+
+static cadre_status receive(
+    int fd, void *bytes, size_t size, uint64_t until_us, struct cadre_error *error)
+{
+    for (size_t got = 0; got < size;) {
+        CADRE_TRY(await(fd, POLLIN, until_us, error));
+        ssize_t count = recv(fd, (uint8_t *)bytes + got, size - got, 0);
+        if (count == 0) {
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "it closed the connection");
+        }
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s", strerror(errno));
+        }
+        got += count > 0 ? (size_t)count : 0;
+    }
+    return CADRE_OK;
+}
+
+/* So little always fits a new connection. */
+static cadre_status transmit(int fd, const void *bytes, size_t size, struct cadre_error *error)
+{
+    return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_UNAVAILABLE, "%s", strerror(errno));
+}
+
+static cadre_status connect_first(
+    const struct greeting *greeting, int *ret_fd, struct cadre_error *error)
+{
+    char host[CADRE_CLUSTER_ADDRESS_BYTES];
+    uint16_t port;
+    int errnum = 0;
+    socklen_t bytes = sizeof errnum;
+    struct cluster_address address = greeting->member->own;
+    *ret_fd = -1;
+    if (greeting->member->place != 0) {
+        CADRE_TRY(
+            cluster_address_parse(cluster_member_address(greeting->member, 0), host, &port, error));
+        CADRE_TRY(cluster_address_resolve(host, port, &address, error));
+    }
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    CADRE_TRY(cluster_address_connect(&address, &fd, error));
+    CADRE_TRY(await(fd, POLLOUT, clock_monotonic_us() + GREETING_US, error));
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &bytes) != 0 || errnum != 0) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s", strerror(errnum));
+    }
+    cluster_address_tune(fd);
+    *ret_fd = fd;
+    fd = -1;
+    return CADRE_OK;
+}
+
+static cadre_status check_answer(const struct greeting *greeting, const uint8_t *bytes,
+    enum greeting_role role, const uint8_t *hello, const uint8_t *challenge,
+    struct greeting_answer *ret_answer, struct cadre_error *error)
+{
+    const struct cluster_member *member = greeting->member;
+    if (!greeting_answer_read(bytes, ret_answer)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "what answers as %s is no task of Cadre; is the address right, and the port free of "
+            "others?",
+            greeting->first);
+    }
+    /* A refusal of one that does not have the key is believed: nothing is lost by it. */
+    if (role == GREETING_ACCEPTOR && ret_answer->code != CADRE_OK) {
+        return cadre_error_set(error, ret_answer->code, "%s", ret_answer->text);
+    }
+    if (!greeting_answer_valid(bytes, member->key, role, hello,
+            role == GREETING_ACCEPTOR ? ret_answer->challenge : challenge)) {
+        return cadre_error_set(error, CADRE_UNAUTHENTICATED,
+            "%s did not prove that it has this task's key; give all tasks the same "
+            "CADRE_CLUSTER_KEY_FILE",
+            greeting->first);
+    }
+    return ret_answer->code == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_set(error, ret_answer->code, "%s", ret_answer->text);
+}
+
+/* One attempt. UNAVAILABLE and DEADLINE_EXCEEDED before the verdict: it may be tried again. */
+static cadre_status greet(const struct greeting *greeting, int fd,
+    struct greeting_answer *ret_verdict, bool *ret_heard, struct cadre_error *error)
+{
+    const struct cluster_member *member = greeting->member;
+    uint8_t hello[GREETING_HELLO_BYTES];
+    uint8_t bytes[GREETING_ANSWER_BYTES];
+    uint8_t proof[GREETING_MAC_BYTES];
+    struct greeting_answer answer;
+    struct greeting_hello said = {.frame_version = TASK_FRAME_VERSION,
+        .place = member->place,
+        .tasks = member->tasks,
+        .keyed = member->keyed,
+        .restored = greeting->restored};
+    memcpy(said.cluster, member->cluster, sizeof said.cluster);
+    CADRE_TRY(greeting_challenge(said.challenge, error));
+    greeting_hello_write(&said, hello);
+    CADRE_TRY(transmit(fd, hello, sizeof hello, error));
+    CADRE_TRY(receive(fd, bytes, sizeof bytes, clock_monotonic_us() + GREETING_US, error));
+    *ret_heard = true;
+    CADRE_TRY(check_answer(greeting, bytes, GREETING_ACCEPTOR, hello, NULL, &answer, error));
+    greeting_proof(member->key, hello, answer.challenge, proof);
+    *ret_heard = false;
+    CADRE_TRY(transmit(fd, proof, sizeof proof, error));
+    CADRE_TRY(receive(fd, bytes, sizeof bytes, greeting->end_us + VERDICT_US, error));
+    *ret_heard = true;
+    return check_answer(
+        greeting, bytes, GREETING_VERDICT, hello, answer.challenge, ret_verdict, error);
+}
+
+static cadre_status meet_once(const struct greeting *greeting, int *ret_fd,
+    struct greeting_answer *ret_verdict, bool *ret_heard, struct cadre_error *error)
+{
+    *ret_heard = false;
+    *ret_fd = -1;
+    CADRE_CLOSE_AT_EXIT int fd = -1;
+    CADRE_TRY(connect_first(greeting, &fd, error));
+    CADRE_TRY(greet(greeting, fd, ret_verdict, ret_heard, error));
+    *ret_fd = fd;
+    fd = -1;
+    return CADRE_OK;
+}
+
+/* Until the verdict, or the end of the waiting. What the first task said is final. */
+static cadre_status meet(const struct greeting *greeting, int *ret_fd,
+    struct greeting_answer *ret_verdict, struct cadre_error *error)
+{
+    uint64_t warn_us = clock_monotonic_us() + WARN_US;
+    int pause_ms = RETRY_FIRST_MS;
+    for (;;) {
+        bool heard = false;
+        struct cadre_error trouble = {0};
+        cadre_status status = meet_once(greeting, ret_fd, ret_verdict, &heard, &trouble);
+        uint64_t now_us = clock_monotonic_us();
+        bool again = status == CADRE_UNAVAILABLE || status == CADRE_DEADLINE_EXCEEDED;
+        if (status == CADRE_OK || heard || !again) {
+            *error = trouble;
+            return status;
+        }
+        if (now_us >= greeting->end_us) {
+            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
+                "%s was not there within %" PRIu64
+                " s (CADRE_CLUSTER_WAIT_S): %s; start one program for each task of the cluster",
+                greeting->first, greeting->member->wait_us / CADRE_US_PER_S, trouble.text);
+        }
+        if (now_us >= warn_us) {
+            warn_us = UINT64_MAX;
+            show_warning("%s is not there yet: %s; it is tried up to %" PRIu64
+                         " s (CADRE_CLUSTER_WAIT_S)",
+                greeting->first, trouble.text, greeting->member->wait_us / CADRE_US_PER_S);
+        }
+        poll(NULL, 0, pause_ms);
+        pause_ms = pause_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : pause_ms * 2;
+    }
+}
+
+static cadre_status join(struct session_cluster *cluster, const struct cluster_member *member,
+    uint64_t restored, struct cadre_error *error)
+{
+    int fd;
+    struct greeting_answer verdict;
+    char who[CLUSTER_MEMBER_TEXT_BYTES + 64];
+    struct greeting greeting = {
+        .member = member, .restored = restored, .end_us = clock_monotonic_us() + member->wait_us};
+    cluster_member_text(member, 0, greeting.first);
+    CADRE_TRY(meet(&greeting, &fd, &verdict, error));
+    cluster->base.slot = verdict.slot;
+    cluster->base.incarnation = verdict.incarnation;
+    snprintf(who, sizeof who, "%s, which holds the job together,", greeting.first);
+    return session_socket_adopt(
+        fd, who, member->keyed ? member->key : NULL, &cluster->socket, error);
+}
+
+void session_cluster_exit(void)
+{
+    struct cluster_server *server = atomic_exchange(&living, NULL);
+    if (server != NULL) {
+        cluster_server_stop(server);
+    }
+}
+
+cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
+    struct session **ret_session, struct cadre_error *error)
+{
+    struct session_cluster *cluster = calloc(1, sizeof *cluster);
+    *ret_session = NULL;
+    if (cluster == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the cluster");
+    }
+    cluster->base.ops = &cluster_ops;
+    cadre_status status = CADRE_OK;
+    if (member->place == 0) {
+        status = cluster_server_open(member, restored, &cluster->server, error);
+    }
+    if (status == CADRE_OK) {
+        atomic_store(&living, cluster->server);
+        status = join(cluster, member, restored, error);
+    }
+    if (status != CADRE_OK) {
+        cluster_close(&cluster->base);
+        return status;
+    }
+    *ret_session = &cluster->base;
+    return CADRE_OK;
+}

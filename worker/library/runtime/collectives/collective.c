@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/collectives/collective.h"
+
+#include <stdio.h>
+
+#include "common/pure/prng.h"
+#include "worker/library/runtime/collectives/collective_list.h"
+
+uint64_t collective_key(uint64_t key, uint64_t number)
+{
+    return prng_mix(key ^ prng_mix(number));
+}
+
+uint64_t collective_key_text(uint64_t key, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        key = collective_key(key, (uint64_t)(unsigned char)*text);
+    }
+    return collective_key(key, 0);
+}
+
+uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_t but)
+{
+    const int64_t *dims = cadre_tensor_dims(tensor);
+    uint32_t rank = cadre_tensor_rank(tensor);
+    key = collective_key(key, (uint64_t)cadre_tensor_dtype(tensor) * (CADRE_RANK_MAX + 1) + rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        key = collective_key(key, i == but ? UINT64_MAX : (uint64_t)dims[i]);
+    }
+    return key;
+}
+
+cadre_status collective_dtype(
+    cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error)
+{
+    static const enum mesh_dtype of[] = {
+        [CADRE_F64] = MESH_F64,
+        [CADRE_F32] = MESH_F32,
+        [CADRE_F16] = MESH_F16,
+        [CADRE_BF16] = MESH_BF16,
+        [CADRE_I64] = MESH_I64,
+        [CADRE_I32] = MESH_I32,
+        [CADRE_I16] = MESH_I16,
+        [CADRE_I8] = MESH_I8,
+        [CADRE_U8] = MESH_U8,
+    };
+    if (dtype < CADRE_F64 || dtype > CADRE_U8) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a tensor of type %s cannot be summed; use a number type", cadre_dtype_name(dtype));
+    }
+    *ret_dtype = of[dtype];
+    return CADRE_OK;
+}
+
+cadre_status collective_check(
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
+{
+    if (tensors == NULL && count > 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a collective was given NULL for its list of %zu tensors", count);
+    }
+    if (count > COLLECTIVE_TENSORS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%zu tensors were given to one collective; at most %d are possible, call it again for "
+            "the others",
+            count, COLLECTIVE_TENSORS_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i] == NULL) {
+            return cadre_error_set(
+                error, CADRE_INVALID_ARGUMENT, "tensor %zu of a collective is NULL", i);
+        }
+    }
+    return CADRE_OK;
+}
+
+/* --- what is told along --- */
+
+/* The words of a feed, padded to a line of the cache, so that what follows is aligned as it would
+ * be without. */
+union told {
+    struct step_feed feed;
+    int64_t words[8];
+};
+_Static_assert(sizeof(struct step_feed) <= sizeof(int64_t[8]), "a feed fits into a line");
+
+/* Whether a replica's collective is its first of a step: then it tells what it is fed. A task that
+ * is alone knows. */
+static bool tells_feed(const cadre_strategy *strategy, uint32_t local)
+{
+    return strategy->roster.member_count > 1 && atomic_load(&strategy->step.running) &&
+           !strategy->replicas[local].feed_told;
+}
+
+/* The first local replica speaks for its task. */
+static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, union told *told)
+{
+    *told = (union told){.words = {0}};
+    if (local == 0) {
+        told->feed = strategy->step.own;
+    }
+    return (struct mesh_buffer){
+        .data = told->words, .bytes = sizeof told->words, .dtype = MESH_I64};
+}
+
+static void hear(cadre_strategy *strategy, uint32_t local, const union told *told)
+{
+    strategy->replicas[local].feed_told = true;
+    if (local == 0) {
+        strategy->step.whole = told->feed;
+        strategy->step.feed_known = true;
+    }
+}
+
+cadre_status collective_verdict(cadre_status status, struct cadre_error *error)
+{
+    return status == CADRE_INVALID_ARGUMENT
+               ? cadre_error_wrap(error, status, "the replicas disagree in a collective")
+               : status;
+}
+
+cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    if (!tells_feed(strategy, local)) {
+        return CADRE_OK;
+    }
+    union told told;
+    const struct mesh_buffer buffer = speak(strategy, local, &told);
+    cadre_status status =
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &buffer, 1, note, error);
+    if (status == CADRE_OK) {
+        hear(strategy, local, &told);
+    }
+    return collective_verdict(status, error);
+}
+
+cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
+    struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    struct mesh *mesh = strategy->mesh;
+    /* Not where some replicas are on devices: their buffers do not travel with the host's. */
+    bool along = op == MESH_SUM && !strategy->told_devices.any && tells_feed(strategy, local);
+    if (!along) {
+        CADRE_TRY(collective_tell(strategy, local, note, error));
+        return collective_verdict(
+            mesh->ops->all_reduce(mesh, local, op, buffers, count, note, error), error);
+    }
+    union told told;
+    buffers[-1] = speak(strategy, local, &told);
+    cadre_status status =
+        mesh->ops->all_reduce(mesh, local, op, buffers - 1, count + 1, note, error);
+    if (status == CADRE_OK) {
+        hear(strategy, local, &told);
+    }
+    return collective_verdict(status, error);
+}
+
+/* In the order of what is asked: is it told along, the list must have room for that. */
+static cadre_status sum(cadre_strategy *strategy, uint32_t local, const struct mesh_buffer *buffers,
+    size_t count, const struct mesh_note *note, struct cadre_error *error)
+{
+    if (!tells_feed(strategy, local)) {
+        return collective_verdict(strategy->mesh->ops->all_reduce(
+                                      strategy->mesh, local, MESH_SUM, buffers, count, note, error),
+            error);
+    }
+    struct mesh_buffer *list;
+    CADRE_TRY(collective_list_room(&strategy->replicas[local].list, count, &list, error));
+    for (size_t i = 0; i < count; i++) {
+        list[i] = buffers[i];
+    }
+    return collective_reduce(strategy, local, MESH_SUM, list, count, note, error);
+}
+
+cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error)
+{
+    const struct mesh_note note = {.key = key};
+    return sum(strategy, local, buffers, count, &note, error);
+}
+
+cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+    uint64_t key, struct cadre_error *error)
+{
+    char text[MESH_NOTE_BYTES];
+    snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
+    const struct mesh_note note = {.key = key, .text = text};
+    return sum(strategy, local, NULL, 0, &note, error);
+}
+
+cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
+    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+{
+    struct step_note note;
+    CADRE_TRY(step_enter(replica, call, &note, error));
+    cadre_status status = sum(replica->strategy, replica->local, buffers, count, &note.mesh, error);
+    return step_collective_end(replica, status, error);
+}
+
+/* --- why one could not --- */
+
+cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
+{
+    struct cadre_error told = {0};
+    if (local == 0 && strategy->roster.rank == rank) {
+        told = *own;
+    }
+    struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
+    cadre_status status = strategy->mesh->ops->broadcast(
+        strategy->mesh, local, rank * strategy->local_replicas, &text, 1, NULL, error);
+    if (status == CADRE_OK && local == 0) {
+        cadre_error_set(ret_theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
+            (int)sizeof told.text - 1, told.text);
+    }
+    return status;
+}
+
+cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
+{
+    bool mine = local == 0 && own->code != CADRE_OK;
+    int64_t rank = mine ? (int64_t)strategy->roster.rank : INT64_MAX;
+    const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
+    CADRE_TRY(
+        strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
+    return collective_hear(strategy, local, (uint32_t)rank, own, ret_theirs, error);
+}

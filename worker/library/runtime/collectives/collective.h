@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all collectives are made of: sums over the replicas, in a step and outside of one, with a
+ * key by which replicas notice that they disagree. */
+#ifndef CADRE_RUNTIME_COLLECTIVE_H
+#define CADRE_RUNTIME_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "common/base/error.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/strategy.h"
+
+#define COLLECTIVE_TENSORS_MAX 4096 /* in one call */
+
+/* The type's number in the mesh. INVALID_ARGUMENT for those that cannot be summed. */
+cadre_status collective_dtype(
+    cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error);
+
+/* Folds one more number into a key; the letters of a text; a tensor's type and shape, but for the
+ * size along the axis `but` (UINT32_MAX: all of it). */
+uint64_t collective_key(uint64_t key, uint64_t number);
+uint64_t collective_key_text(uint64_t key, const char *text);
+uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_t but);
+
+/* INVALID_ARGUMENT when it is no list of 0 to COLLECTIVE_TENSORS_MAX tensors. */
+cadre_status collective_check(
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error);
+
+/* --- on one replica, in any thread of it --- */
+
+/* Reduces `count` buffers of a collective_list_room over all replicas, in one call of the mesh.
+ * Where replicas disagree: INVALID_ARGUMENT, on every replica, naming two of them by their notes.
+ * Like all functions below, the first one in a step also tells what was fed: along with a sum, but
+ * by itself where a replica of the generation is on a device. */
+cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
+    struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+
+/* Before a call of the mesh that is no sum, with the same note: what is due to be told, by itself.
+ */
+cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
+    struct cadre_error *error);
+
+/* What replicas that disagree are told about a call of the mesh. Returns `status`. */
+cadre_status collective_verdict(cadre_status status, struct cadre_error *error);
+
+/* Sums `count` buffers over all replicas, in a collective of the library itself. The numbers that
+ * `key` was made of must be equal everywhere; those that differ read what the strategy_outside
+ * around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
+cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
+
+/* Sums nothing, in a meeting of all that is no strategy_outside: `what` is how it reads to those
+ * that do something else, of at most STRATEGY_WHAT_BYTES - 1. */
+cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+    uint64_t key, struct cadre_error *error);
+
+/* --- in replica context, in the thread of the replica --- */
+
+/* Sums buffers as one of the step's collectives. */
+cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
+    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
+
+/* cadre_all_reduce and cadre_broadcast. */
+cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
+    struct cadre_error *error);
+cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error);
+
+/* The collective of a step without one. */
+cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *error);
+
+/* --- why one could not --- */
+
+/* All hear why the task of rank `rank`, whose error is `own`, could not do its part: whichever of
+ * them ends first, people are told the reason. *ret_theirs is an error of this task (ABORTED) that
+ * says so; filled in by local replica 0. */
+cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
+
+/* The same of the lowest rank whose `own` is one, when all know that there is one. */
+cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+    const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/collectives/collective_device.h"
+
+#include <stdio.h>
+
+#include "worker/library/runtime/step/replica_device.h"
+
+static void place_text(const struct device *device, char text[32])
+{
+    if (device == NULL) {
+        snprintf(text, 32, "the memory of the host");
+    } else {
+        snprintf(text, 32, "the memory of GPU %u", device->index);
+    }
+}
+
+static cadre_status refuse(const cadre_replica *replica, const cadre_tensor *first,
+    const cadre_tensor *other, size_t index, struct cadre_error *error)
+{
+    char here[32];
+    char there[32];
+    place_text(tensor_device(first), here);
+    place_text(tensor_device(other), there);
+    if (index > 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "tensor 0 of a collective is in %s and tensor %zu in %s; give those of the host in a "
+            "call of their own, or copy them with cadre_tensor_copy_to",
+            here, index, there);
+    }
+    place_text(replica->device, here);
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "tensor 0 of a collective is in %s, and replica %u works in %s; copy it with "
+        "cadre_tensor_copy_to",
+        there, replica->id, here);
+}
+
+cadre_status collective_place(const cadre_replica *replica, cadre_tensor *const tensors[],
+    size_t count, struct device **ret_device, struct cadre_error *error)
+{
+    *ret_device = count == 0 ? NULL : tensor_device(tensors[0]);
+    if (*ret_device != NULL && *ret_device != replica->device) {
+        return refuse(replica, tensors[0], tensors[0], 0, error);
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (tensor_device(tensors[i]) != *ret_device) {
+            return refuse(replica, tensors[0], tensors[i], i, error);
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status collective_device_begin(struct device *device, struct cadre_error *error)
+{
+    return device == NULL ? CADRE_OK : device_order(device, device->compute, device->comm, error);
+}
+
+cadre_status collective_device_end(struct device *device, struct cadre_error *error)
+{
+    return device == NULL ? CADRE_OK : device_order(device, device->comm, device->compute, error);
+}
+
+/* --- through the host --- */
+
+static void drop(cadre_tensor *tensors[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cadre_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
+cadre_status collective_to_host(cadre_replica *replica, struct device *device,
+    cadre_tensor *const tensors[], size_t count, cadre_tensor *ret_tensors[],
+    struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; i < count; i++) {
+        ret_tensors[i] = device == NULL ? cadre_tensor_retain(tensors[i]) : NULL;
+    }
+    if (device != NULL && count > 0) {
+        status = replica_device_settle(replica, error); /* a copy would wait for lost peers too */
+    }
+    for (size_t i = 0; device != NULL && status == CADRE_OK && i < count; i++) {
+        status = tensor_copy_to(NULL, tensors[i], &ret_tensors[i], error);
+    }
+    if (status != CADRE_OK) {
+        drop(ret_tensors, count);
+    }
+    return status;
+}
+
+cadre_status collective_from_host(
+    struct device *device, cadre_tensor *tensors[], size_t count, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; device != NULL && status == CADRE_OK && i < count; i++) {
+        cadre_tensor *copy = NULL;
+        status = tensor_copy_to(device, tensors[i], &copy, error);
+        if (status == CADRE_OK) {
+            cadre_tensor_release(tensors[i]);
+            tensors[i] = copy;
+        }
+    }
+    if (status != CADRE_OK) {
+        drop(tensors, count);
+    }
+    return status;
+}

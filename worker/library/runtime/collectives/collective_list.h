@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory for the list of buffers that a collective is called with, kept from one call to the next:
+ * a collective in the steady state asks for none. */
+#ifndef CADRE_RUNTIME_COLLECTIVE_LIST_H
+#define CADRE_RUNTIME_COLLECTIVE_LIST_H
+
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "worker/library/mesh/mesh.h"
+
+/* Zeroed: empty. One thread at a time. */
+struct collective_list {
+    struct mesh_buffer *places;
+    size_t capacity;
+};
+
+/* Room for `count` buffers, valid until the next call or collective_list_free. The place before the
+ * first one is free as well, for what collective_reduce sends along. RESOURCE_EXHAUSTED. */
+cadre_status collective_list_room(struct collective_list *list, size_t count,
+    struct mesh_buffer **ret_buffers, struct cadre_error *error);
+
+void collective_list_free(struct collective_list *list);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which devices a strategy's replicas are on. A GPU needs a plugin that knows how to use it; a CPU
+ * is there always, and as many virtual ones of it as a program asks for. */
+#ifndef CADRE_RUNTIME_DEVICES_H
+#define CADRE_RUNTIME_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "worker/library/device/device_name.h"
+
+/* What there is for this process to use. */
+struct device_inventory {
+    uint32_t gpus;
+};
+
+/* Canonical names, in order of the replicas. */
+struct device_list {
+    uint32_t count;
+    char (*names)[CADRE_DEVICE_NAME_BYTES]; /* owned */
+    const char **pointers;                  /* owned; to them */
+};
+
+/* The task whose devices these are. */
+struct device_host {
+    char job[64];
+    int32_t task;
+};
+
+/* All that a list may name: the first call looks for the plugin. */
+struct device_inventory devices_inventory(void);
+
+/* What strategies without a list take: GPUs once the program has enabled them. Looks for nothing
+ * before. */
+struct device_inventory devices_inventory_default(void);
+
+/* Whether one of a list's names may be a GPU's: all others need no inventory. */
+bool devices_name_gpus(const char *const names[], size_t count);
+
+/* How many replicas there are when nobody says: one on each GPU, else one on the CPU. */
+uint32_t devices_default(const struct device_inventory *inventory);
+
+/* The devices of so many replicas, when nobody names them: GPUs where there are any, else CPUs.
+ * INVALID_ARGUMENT: more than LIMIT_REPLICAS_PER_TASK, or than there are GPUs. */
+cadre_status devices_of_count(const struct device_inventory *inventory,
+    const struct device_host *host, uint32_t count, struct device_list *ret_list,
+    struct cadre_error *error);
+
+/* Those of a program's list, for `function`. INVALID_ARGUMENT: an empty list, a malformed name, a
+ * device twice, one of another type. FAILED_PRECONDITION: a device of another task, or a GPU that
+ * is not there. */
+cadre_status devices_of_names(const struct device_inventory *inventory,
+    const struct device_host *host, const char *function, const char *const names[], size_t count,
+    struct device_list *ret_list, struct cadre_error *error);
+
+/* Frees what it has; an empty one is allowed. */
+void device_list_clear(struct device_list *list);
+
+#endif

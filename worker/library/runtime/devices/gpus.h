@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPUs of strategies: whether they are a default, and those that replicas are on. */
+#ifndef CADRE_RUNTIME_GPUS_H
+#define CADRE_RUNTIME_GPUS_H
+
+#include <stdbool.h>
+
+#include "cadre/replica.h"
+#include "common/base/error.h"
+#include "worker/library/runtime/environment.h"
+
+struct device;
+
+/* Whether the program has called cadre_enable_gpus. */
+bool gpus_enabled(void);
+
+/* Tells a person, once, that a program which was started by hand on a terminal leaves GPUs idle. No
+ * driver is asked. */
+void gpus_hint_idle(const struct environment *environment);
+
+/* Opens the devices that the strategy's list names and gives them to its replicas. What it
+ * means for sums when some of them are CPUs is said where they connect (regroup/connect.c). */
+cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error);
+
+/* A tensor of zeros, and a copy, in the memory of `device` (NULL: the host's), in the order of its
+ * compute stream. */
+cadre_status gpus_tensor_zeros(struct device *device, cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error);
+cadre_status gpus_tensor_copy(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+#endif

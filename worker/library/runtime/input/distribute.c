@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Datasets become distributed ones of a strategy. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/input/node.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/strategy.h"
+
+static cadre_status choose_name(const cadre_strategy *strategy, const char *wanted,
+    char name[LIMIT_NAME_BYTES], struct cadre_error *error)
+{
+    if (wanted != NULL) {
+        cadre_status status = name_check("distributed dataset", wanted, error);
+        if (status != CADRE_OK) {
+            return status;
+        }
+        memcpy(name, wanted, strlen(wanted) + 1);
+    } else {
+        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, strategy->dataset_count + 1);
+    }
+    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+        if (strcmp(strategy->datasets[i]->name, name) == 0) {
+            return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+                "a dataset '%s' is distributed in this strategy; give the new one another name",
+                name);
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Which of the options go together: semantics of tf.distribute.InputOptions. */
+static cadre_status check_options(const cadre_strategy *strategy,
+    const cadre_input_options *options, bool of_function, struct cadre_error *error)
+{
+    bool per_replica = options->replication_mode == CADRE_PER_REPLICA;
+    if (options->replication_mode != CADRE_PER_WORKER && !per_replica) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%d is not a replication mode; use CADRE_PER_WORKER or CADRE_PER_REPLICA",
+            (int)options->replication_mode);
+    }
+    if (options->rebatch != CADRE_REBATCH_SPLIT && options->rebatch != CADRE_REBATCH_TENSORFLOW) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%d is not a way of cutting batches; use CADRE_REBATCH_SPLIT or "
+            "CADRE_REBATCH_TENSORFLOW",
+            (int)options->rebatch);
+    }
+    if (options->place_on_device && !per_replica) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "place_on_device puts each replica's pipeline on its device, and with "
+            "CADRE_PER_WORKER there is one for all; use CADRE_PER_REPLICA with it");
+    }
+    if (options->place_on_device && !options->keep_on_host) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "with place_on_device batches are on the device already; set keep_on_host with it");
+    }
+    if (per_replica && !of_function) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "CADRE_PER_REPLICA is for pipelines that a function makes; use "
+            "cadre_distribute_datasets_from_function, or CADRE_PER_WORKER");
+    }
+    uint32_t tasks = strategy->environment->tasks;
+    if (per_replica && (tasks > 1 || strategy_tasks(strategy) > 1)) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "CADRE_PER_REPLICA is for a job of one worker, and this one has %" PRIu32
+            "; use CADRE_PER_WORKER",
+            tasks);
+    }
+    if (options->steps_per_epoch >= LIMIT_POSITION) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "an epoch of %" PRIu64 " steps is too long; give less than %llu, or 0 for as many as "
+            "there are",
+            options->steps_per_epoch, LIMIT_POSITION);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status keep_dataset(
+    cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    if (strategy->dataset_count == strategy->dataset_capacity) {
+        uint32_t capacity = strategy->dataset_capacity == 0 ? 4 : strategy->dataset_capacity * 2;
+        cadre_distributed_dataset **grown =
+            realloc(strategy->datasets, capacity * sizeof strategy->datasets[0]);
+        if (grown == NULL) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
+        }
+        strategy->datasets = grown;
+        strategy->dataset_capacity = capacity;
+    }
+    strategy->datasets[strategy->dataset_count++] = distributed;
+    return CADRE_OK;
+}
+
+static cadre_status tell_stream(
+    cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    if (strategy->dataset_count >= LIMIT_STREAMS) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "%s would be one more than %d distributed datasets, the most of a job: distribute one "
+            "once and take its epochs one after the other",
+            distributed->name, LIMIT_STREAMS);
+    }
+    distributed->stream = strategy->dataset_count + 1;
+    const struct task_stream stream = {.stream = distributed->stream,
+        .name = distributed->name,
+        .samples = distributed_input_source_samples(distributed->input),
+        .shares = distributed_input_shares(distributed->input)};
+    return task_stream(strategy->task, &stream, error);
+}
+
+static cadre_status describe(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    if (distributed->data == NULL) {
+        return CADRE_OK; /* each task may have another one */
+    }
+    CADRE_TRY(dataset_status(distributed->data, error));
+    distributed->pipeline = dataset_describe(distributed->data);
+    return distributed->pipeline != NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                     "no memory to describe the dataset '%s'", distributed->name);
+}
+
+/* What the options and what is in `made` already say. */
+static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed_dataset *made,
+    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed,
+    struct cadre_error *error)
+{
+    CADRE_TRY(check_options(strategy, options, made->function != NULL, error));
+    cadre_distributed_dataset *distributed = calloc(1, sizeof *distributed);
+    if (distributed == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a distributed dataset");
+    }
+    *distributed = *made;
+    distributed->strategy = strategy;
+    distributed->data = cadre_dataset_retain(made->data);
+    distributed->policy = options->auto_shard;
+    distributed->rebatch = options->rebatch;
+    distributed->per_replica = options->replication_mode == CADRE_PER_REPLICA;
+    distributed->steps_per_epoch = options->steps_per_epoch;
+    distributed->depth = options->prefetch;
+    distributed->keep_on_host = options->keep_on_host && !options->place_on_device;
+    distributed->device_batches =
+        options->per_replica_buffer == 0 ? 1 : options->per_replica_buffer;
+    cadre_status status = choose_name(strategy, options->name, distributed->name, error);
+    if (status == CADRE_OK) {
+        status = describe(distributed, error);
+    }
+    if (status == CADRE_OK) {
+        status = pipelines_compare(distributed, error); /* there may be another layout after it */
+    }
+    if (status == CADRE_OK) {
+        status = distributed_open(distributed, error);
+    }
+    if (status == CADRE_OK) {
+        distributed->steps = distributed_steps_now(distributed);
+        status = tell_stream(strategy, distributed, error);
+    }
+    if (status == CADRE_OK) {
+        status = keep_dataset(strategy, distributed, error);
+    }
+    if (status == CADRE_OK) {
+        files_distributed(distributed);
+    }
+    if (status != CADRE_OK) {
+        distributed_free(distributed);
+        return status;
+    }
+    *ret_distributed = distributed;
+    return CADRE_OK;
+}
+
+/* --- public --- */
+
+static const cadre_input_options defaults = {0};
+
+cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
+    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
+    if (status == CADRE_OK) {
+        *ret_distributed = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK && data == NULL) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "the dataset is NULL: there was no memory to build it, or none was given");
+    }
+    if (status == CADRE_OK) {
+        const cadre_distributed_dataset made = {.data = data};
+        status = distribute(
+            strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
+    }
+    cadre_dataset_release(data);
+    return border(status, &error);
+}
+
+cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
+    cadre_input_function function, void *user, const cadre_input_options *options,
+    cadre_distributed_dataset **ret_distributed)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
+    if (status == CADRE_OK) {
+        *ret_distributed = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK && function == NULL) {
+        status = argument_require(NULL, __func__, "function", &error);
+    }
+    if (status == CADRE_OK) {
+        const cadre_distributed_dataset made = {.function = function, .user = user};
+        status = distribute(
+            strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_per_replica_batch_size(
+    const cadre_input_context *context, int64_t global_batch, int64_t *ret_size)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_size, __func__, "ret_size", &error);
+    if (status == CADRE_OK) {
+        *ret_size = 0;
+        status = argument_require(context, __func__, "context", &error);
+    }
+    if (status == CADRE_OK && (global_batch <= 0 || context->num_replicas_in_sync == 0)) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "a global batch of %" PRId64 " for %" PRIu32 " replicas: both must be positive",
+            global_batch, context->num_replicas_in_sync);
+    }
+    if (status == CADRE_OK && global_batch % context->num_replicas_in_sync != 0) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "a global batch of %" PRId64 " cannot be divided evenly among %" PRIu32
+            " replicas; give a multiple of it",
+            global_batch, context->num_replicas_in_sync);
+    }
+    if (status == CADRE_OK) {
+        *ret_size = global_batch / context->num_replicas_in_sync;
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of distributed datasets: where each stands in its epochs. */
+#ifndef CADRE_RUNTIME_INPUT_H
+#define CADRE_RUNTIME_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "common/base/error.h"
+#include "common/model/task_message.h"
+#include "worker/library/input/distribute.h"
+#include "worker/library/input/prefetch.h"
+
+/* Where a dataset stands. It travels with the state, in the manifest. */
+struct dataset_position {
+    uint64_t epochs_begun;
+    uint64_t applied; /* steps of the current epoch */
+    bool open;        /* the last cadre_next_epoch said true: the program is inside its loop */
+    bool ended;       /* the end of the current epoch was found, and with it its steps: */
+    uint64_t end;
+    uint64_t next;    /* the step of the current epoch that cadre_next gives next */
+    uint32_t workers; /* among which the epoch is divided, where each has a pipeline of its own */
+    uint64_t serial;  /* of the beginning of the epoch, over all datasets of the strategy */
+    struct feed feed; /* of the current epoch, all tasks together */
+};
+
+/* What came from a peer or a checkpoint beside the position, until it is taken over. */
+struct dataset_received {
+    bool any;
+    bool has_shares;
+    struct file_shares shares;
+    bool has_state;
+    struct distributed_state state;
+};
+
+struct cadre_distributed_dataset {
+    cadre_strategy *strategy;
+    char name[LIMIT_NAME_BYTES];
+    uint32_t stream;     /* from 1, in order of creation */
+    cadre_dataset *data; /* a reference; NULL where a function makes the pipelines: */
+    cadre_input_function function;
+    void *user;
+    bool per_replica; /* it makes one for each replica */
+    char *pipeline;   /* what `data` is, in words that are the same on all tasks; owned; or NULL */
+    cadre_shard_policy policy; /* as asked for */
+    cadre_rebatch rebatch;
+    uint64_t steps_per_epoch; /* 0: as many as there are */
+    uint32_t depth;           /* batches read ahead */
+    bool keep_on_host;        /* no device copies them */
+    uint32_t device_batches;  /* of those ahead, that are brought to the devices */
+    uint64_t layout;          /* of the strategy, that the input is cut for */
+    uint64_t cut;             /* counts how often it was cut: batches of an older cut are stale */
+    struct distributed_input *input;
+    struct input_prefetcher *prefetcher;
+    bool endless;         /* so an epoch begins where the one before ended */
+    uint64_t reads_epoch; /* what the prefetcher gives next, as the input counts it */
+    uint64_t reads_step;
+    struct dataset_position at;
+    bool has_shares; /* the files of the current epoch are shared out by a table: */
+    struct file_shares shares;
+    struct dataset_received received;
+    struct cadre_error uncut; /* code not OK: why the current epoch cannot be read on */
+    bool reenters; /* taken over from a peer or checkpoint: the epoch may be entered again */
+    uint64_t exists_below;     /* arriving: steps that the others have taken, so they exist */
+    uint64_t epochs;           /* as last asked for */
+    int64_t steps;             /* of the current epoch; before the first, of that one */
+    cadre_per_replica *batch;  /* lent to the program */
+    bool warned_files;         /* about workers without files, in this layout */
+    bool warned_policy;        /* about FILE in a job whose size changes */
+    struct cadre_error failed; /* code not OK: sticky */
+};
+
+/* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
+bool distributed_lives(const cadre_distributed_dataset *distributed);
+
+/* What every public `function` with a distributed dataset asks first. */
+cadre_status distributed_require(
+    const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error);
+
+/* NULL is allowed. */
+void distributed_free(cadre_distributed_dataset *distributed);
+
+/* The program begins the step at `position`. Tells the task core which samples it and those after
+ * it consume: step `step` of the dataset's epoch, or (NULL) none. */
+void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
+    uint64_t step, uint64_t position);
+
+/* --- input_end.c --- */
+
+/* distributed_free for the end of the strategy: waits at most so long for functions of the program
+ * that read ahead. False where one has not returned: a thread waits for it and frees the dataset
+ * then, if the process lives that long. */
+bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us);
+
+/* --- input_open.c: a pipeline for a layout --- */
+
+/* Opens the input for the layout of the strategy. */
+cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cadre_error *error);
+void distributed_close(cadre_distributed_dataset *distributed);
+
+/* The generation has changed: cuts all datasets for its layout. What is read ahead goes on where
+ * the program stands. */
+cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error);
+
+/* The state came from elsewhere, and is whole: what came beside the positions is taken over. With
+ * `all`, of a task that was not there: its inputs are opened anew. Else only tables of files. */
+cadre_status distributed_take_received(
+    cadre_strategy *strategy, bool all, struct cadre_error *error);
+
+/* It is not taken over. */
+void distributed_drop_received(cadre_strategy *strategy);
+
+/* --- input.c: reading --- */
+
+/* Reads ahead from step `step` of epoch `epoch`, unless it does so already. */
+void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step);
+
+/* The next batch of the input: step `step` of epoch `epoch`. OUT_OF_RANGE when it does not
+ * exist. */
+cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* A batch that the program holds gets the slice of the present layout, in place. */
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error);
+
+/* Takes the tensors of `batch` over, and all that is said of it; its own are released. */
+void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
+
+/* Takes over what all tasks agreed on. */
+struct agreement;
+void batch_agree(cadre_per_replica *value, struct agreement *agreement);
+
+/* Whether each task reads a pipeline of its own: all but DATA. */
+bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
+
+/* From where the program counts a step to where the input does: to it an endless dataset is one
+ * epoch. */
+void distributed_place(
+    const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step);
+
+/* Steps of an epoch, as far as they are known without reading. */
+int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch);
+
+/* Of the current epoch; or found by reading. */
+int64_t distributed_steps_now(const cadre_distributed_dataset *distributed);
+
+/* The end of the current epoch was found: it has so many steps. */
+void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
+
+/* --- input_files.c: FILE while tasks come and go --- */
+
+/* Warns once where AUTO came to files in a job whose number of tasks may change. */
+void files_distributed(cadre_distributed_dataset *distributed);
+
+/* An epoch begins: its files are shared out. */
+cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
+
+/* A generation begins: the files that are left go to its workers by turns, whoever had them before,
+ * so that all come to the same whatever generations they have seen. True: the input is to be opened
+ * anew for it. */
+bool files_deal(cadre_distributed_dataset *distributed);
+
+/* What the step of `batch` should hold: the samples of the files that all tasks agreed on, without
+ * those that were fed before. False: it is not shared out by files, or cannot be told. */
+bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected);
+
+/* What is known of the files of the epoch of `batch` after its step. */
+enum feed_files files_fed(const cadre_per_replica *batch);
+
+/* The step of `batch` is applied: all tasks note what was fed in it. */
+cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error);
+
+/* What `cadre job --shards` shows. Borrowed, until the next step, epoch or generation. */
+struct dataset_shards {
+    const char *name;
+    cadre_shard_policy policy; /* never AUTO */
+    uint64_t epoch;
+    uint64_t step;
+    uint32_t workers;
+    const struct file_shares *files; /* NULL: it is not shared out by files */
+};
+
+/* False before the first epoch. In the program's thread. */
+bool distributed_shards(
+    const cadre_distributed_dataset *distributed, struct dataset_shards *ret_shards);
+
+/* --- pipeline_compare.c --- */
+
+/* All tasks distribute the same pipeline, with the same options: INVALID_ARGUMENT on all of them
+ * names the first line in which two differ. */
+cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct cadre_error *error);
+
+/* A joiner's, with that of the task whose state it takes. */
+cadre_status pipelines_match(
+    const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error);
+
+#endif

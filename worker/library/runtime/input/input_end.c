@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The end of a distributed dataset. Threads that read ahead are waited for, and they may be inside
+ * a function of the program that never returns: a generator that waits for an input which does not
+ * come, a read of a disk that is gone. What was trained is safe by then, and must not hang for it.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "worker/library/crash/crash.h"
+#include "worker/library/runtime/input/input.h"
+
+/* Shared with the thread that closes; whoever is last frees it. */
+struct closing {
+    cadre_distributed_dataset *distributed;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool closed;
+    bool left; /* nobody waits any more: the thread frees the dataset too */
+};
+
+static void closing_free(struct closing *closing)
+{
+    pthread_cond_destroy(&closing->changed);
+    pthread_mutex_destroy(&closing->lock);
+    distributed_free(closing->distributed);
+    free(closing);
+}
+
+static void *close_it(void *argument)
+{
+    struct closing *closing = argument;
+    crash_thread("input end", 0);
+    distributed_close(closing->distributed);
+    pthread_mutex_lock(&closing->lock);
+    closing->closed = true;
+    bool left = closing->left;
+    pthread_cond_signal(&closing->changed);
+    pthread_mutex_unlock(&closing->lock);
+    if (left) {
+        closing_free(closing);
+    }
+    return NULL;
+}
+
+static bool await_closed(struct closing *closing, uint64_t wait_us)
+{
+    uint64_t end_us = clock_monotonic_us() + wait_us;
+    const struct timespec end = {.tv_sec = (time_t)(end_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
+    int late = 0;
+    pthread_mutex_lock(&closing->lock);
+    while (!closing->closed && late == 0) {
+        late = pthread_cond_clockwait(&closing->changed, &closing->lock, CLOCK_MONOTONIC, &end);
+    }
+    bool closed = closing->closed;
+    closing->left = !closed;
+    pthread_mutex_unlock(&closing->lock);
+    return closed;
+}
+
+bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us)
+{
+    pthread_t thread;
+    struct closing *closing = calloc(1, sizeof *closing);
+    if (closing == NULL) {
+        distributed_free(distributed);
+        return true;
+    }
+    closing->distributed = distributed;
+    pthread_mutex_init(&closing->lock, NULL);
+    pthread_cond_init(&closing->changed, NULL);
+    if (pthread_create(&thread, NULL, close_it, closing) != 0) {
+        closing_free(closing);
+        return true;
+    }
+    if (!await_closed(closing, wait_us)) {
+        pthread_detach(thread);
+        return false;
+    }
+    pthread_join(thread, NULL);
+    closing_free(closing);
+    return true;
+}

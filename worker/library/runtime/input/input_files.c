@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Input that is shared out by whole files (CADRE_SHARD_FILE) while tasks come and go. Every task
+ * holds a table of what was fed of which file in the epoch; all apply to it what all fed in each
+ * step, so the tables are equal wherever the position is. When the tasks change, what is left is
+ * dealt anew, by each of them, with the same result. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/values/values.h"
+
+/* --- what people are told --- */
+
+static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_t workers)
+{
+    uint64_t files = distributed->shares.file_count;
+    if (distributed->warned_files || files >= workers || distributed->strategy->roster.rank != 0) {
+        return;
+    }
+    distributed->warned_files = true;
+    show_warning("dataset '%s' has %" PRIu64 " files for %" PRIu32 " workers: %" PRIu64
+                 " of them get empty batches; use CADRE_SHARD_DATA, or at least as many files as "
+                 "workers",
+        distributed->name, files, workers, workers - files);
+}
+
+/* Nobody asked for files by name: where the number of tasks changes there is something better. */
+static bool has_warning(const cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    return !distributed->warned_policy && distributed->policy == CADRE_SHARD_AUTO &&
+           strategy->environment->tasks > 1 && cadre_strategy_is_chief(strategy);
+}
+
+static bool is_elastic(const cadre_strategy *strategy)
+{
+    return strategy->environment->tasks_min < strategy->environment->tasks;
+}
+
+void files_distributed(cadre_distributed_dataset *distributed)
+{
+    struct cadre_error reason;
+    bool by_files = distributed_input_policy(distributed->input) == CADRE_SHARD_FILE;
+    if (!has_warning(distributed) || !is_elastic(distributed->strategy) || !by_files ||
+        distributed->endless) {
+        return;
+    }
+    distributed->warned_policy = true;
+    if (distributed_input_recuts(distributed->input, &reason)) {
+        show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
+                     "of this job may change: every record is still fed once then, but in another "
+                     "order; with CADRE_SHARD_DATA the order stays the same",
+            distributed->name);
+    } else {
+        show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
+                     "of this job may change, which ends the job in the middle of an epoch: %s; "
+                     "use CADRE_SHARD_DATA",
+            distributed->name, reason.text);
+    }
+}
+
+/* One of which it was not said when it was distributed. */
+static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t workers)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    bool changes = strategy->environment->tasks != workers || distributed->at.workers != workers;
+    if (!has_warning(distributed) || is_elastic(strategy) || !changes) {
+        return;
+    }
+    distributed->warned_policy = true;
+    show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks of "
+                 "this job changes: every record is still fed once, but in another order; with "
+                 "CADRE_SHARD_DATA the order stays the same",
+        distributed->name);
+}
+
+/* --- the table --- */
+
+cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    uint32_t workers = strategy->roster.member_count;
+    uint64_t epoch = distributed->at.epochs_begun - 1;
+    bool was_short = distributed->has_shares && distributed->shares.file_count < workers;
+    distributed->uncut = (struct cadre_error){0};
+    file_shares_clear(&distributed->shares);
+    distributed->has_shares = false;
+    if (distributed->endless || !distributed_input_recuts(distributed->input, NULL)) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(
+        distributed_input_fresh_shares(distributed->input, epoch, &distributed->shares, error));
+    distributed->has_shares = true;
+    warn_of_change(distributed, workers);
+    /* A job that begins with fewer files than the fewest workers that it asks for is refused when
+     * it reads, also when tasks were lost or came before its first step. One that has grown, or was
+     * given more workers at once, goes on, and that is what a table says: some have no file. */
+    bool begins = strategy->roster.generation.number == 1 || strategy_position(strategy) == 0;
+    bool refused = begins && distributed->shares.file_count < strategy->environment->tasks_min;
+    bool grown =
+        !refused && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
+    if (!grown && !was_short) {
+        return CADRE_OK;
+    }
+    if (grown) {
+        warn_of_idle_workers(distributed, workers);
+    }
+    distributed_close(distributed);
+    return distributed_open(distributed, error);
+}
+
+/* Whether the files that are left are those workers' by turns. */
+static bool is_dealt(const struct file_shares *shares, uint32_t workers)
+{
+    uint32_t turn = 0;
+    bool dealt = shares->workers == workers;
+    for (size_t i = 0; dealt && i < shares->file_count; i++) {
+        if (!shares->files[i].done) {
+            dealt = shares->files[i].owner == turn;
+            turn = (turn + 1) % workers;
+        }
+    }
+    return dealt;
+}
+
+bool files_deal(cadre_distributed_dataset *distributed)
+{
+    uint32_t workers = distributed->strategy->roster.member_count;
+    struct cadre_error ignored; /* as many workers as a job can have */
+    if (!distributed->has_shares) {
+        return false;
+    }
+    warn_of_change(distributed, workers);
+    distributed->warned_files = distributed->warned_files && distributed->shares.workers == workers;
+    warn_of_idle_workers(distributed, workers);
+    distributed->at.workers = workers;
+    return !is_dealt(&distributed->shares, workers) &&
+           file_shares_deal(&distributed->shares, workers, &ignored) == CADRE_OK;
+}
+
+/* Whether the table is of the batch's epoch. */
+static bool has_table(const struct batch_source *source)
+{
+    const cadre_distributed_dataset *distributed = source->dataset;
+    return distributed->has_shares && distributed->shares.epoch == source->epoch;
+}
+
+static const struct fed_files *fed_by_all(const struct batch_source *source)
+{
+    bool alone = source->dataset->strategy->roster.member_count == 1;
+    return alone ? &source->files : &source->all;
+}
+
+bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
+{
+    const struct batch_source *source = &batch->source;
+    const cadre_distributed_dataset *distributed = source->dataset;
+    struct cadre_error ignored; /* then nothing is said of the step */
+    *ret_expected = (struct digest){0};
+    if (!has_table(source)) {
+        return false;
+    }
+    const struct fed_files *fed = fed_by_all(source);
+    for (size_t i = 0; i < fed->run_count; i++) {
+        struct digest run = {0};
+        if (!file_shares_has(&distributed->shares, &fed->runs[i]) &&
+            distributed_input_files_digest(
+                distributed->input, source->epoch, &fed->runs[i], 1, &run, &ignored) != CADRE_OK) {
+            return false;
+        }
+        digest_merge(ret_expected, &run);
+    }
+    return true;
+}
+
+enum feed_files files_fed(const cadre_per_replica *batch)
+{
+    const struct file_shares *shares = &batch->source.dataset->shares;
+    if (!has_table(&batch->source)) {
+        return FEED_FILES_NONE;
+    }
+    if (shares->done_count < shares->file_count) {
+        return FEED_FILES_LEFT;
+    }
+    return shares->dropped_count > 0 ? FEED_FILES_DROPPED : FEED_FILES_ALL;
+}
+
+cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error)
+{
+    const struct batch_source *source = &batch->source;
+    cadre_distributed_dataset *distributed = source->dataset;
+    if (!has_table(source)) {
+        return CADRE_OK;
+    }
+    const struct fed_files *fed = fed_by_all(source);
+    for (size_t i = 0; i < fed->run_count; i++) {
+        CADRE_TRY(file_shares_fed(&distributed->shares, &fed->runs[i], error));
+    }
+    for (size_t i = 0; i < fed->done_count; i++) {
+        CADRE_TRY(file_shares_done(&distributed->shares, fed->done[i], error));
+    }
+    distributed->shares.step = source->step + 1;
+    return CADRE_OK;
+}
+
+bool distributed_shards(
+    const cadre_distributed_dataset *distributed, struct dataset_shards *ret_shards)
+{
+    *ret_shards = (struct dataset_shards){0};
+    if (distributed->at.epochs_begun == 0 || distributed->input == NULL) {
+        return false;
+    }
+    *ret_shards = (struct dataset_shards){
+        .name = distributed->name,
+        .policy = distributed_input_policy(distributed->input),
+        .epoch = distributed->at.epochs_begun - 1,
+        .step = distributed->at.applied,
+        .workers = distributed->strategy->roster.member_count,
+        .files = distributed->has_shares ? &distributed->shares : NULL,
+    };
+    return true;
+}

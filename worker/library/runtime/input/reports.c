@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/input/reports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cadre/program.h"
+#include "common/base/clock.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/input/report_shards.h"
+#include "worker/library/runtime/scalar.h"
+#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/strategy.h"
+
+#define TELL_EVERY_US (CADRE_US_PER_S / 10)
+
+void reports_init(struct reports *reports, bool by_hand)
+{
+    *reports = (struct reports){.by_hand = by_hand, .show = true};
+}
+
+static struct progress snapshot(const struct reports *reports)
+{
+    struct progress progress = {
+        .stream = reports->primary == NULL ? "" : reports->primary->name,
+        .epoch = reports->epoch,
+        .epochs = reports->epochs,
+        .step = reports->step,
+        .steps = reports->steps_per_epoch,
+        .left_s = -1,
+        .metrics = reports->metrics,
+        .metric_count = reports->metric_count,
+    };
+    uint64_t elapsed_us = clock_monotonic_us() - reports->started_us;
+    if (reports->steps > 0 && elapsed_us > 0) {
+        double elapsed_s = (double)elapsed_us / (double)CADRE_US_PER_S;
+        progress.samples_per_s = (double)reports->samples / elapsed_s;
+        if (reports->steps_per_epoch > 0 && reports->epochs > reports->epoch) {
+            double left =
+                (double)(reports->epochs - reports->epoch) * (double)reports->steps_per_epoch -
+                (double)reports->step;
+            progress.left_s = left * elapsed_s / (double)reports->steps;
+        }
+    }
+    return progress;
+}
+
+/* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
+static void tell(cadre_strategy *strategy, bool now)
+{
+    struct reports *reports = &strategy->reports;
+    uint64_t now_us = clock_monotonic_us();
+    bool due = now || now_us - reports->told_us >= TELL_EVERY_US;
+    bool begun = reports->primary != NULL || reports->steps > 0;
+    if (strategy->roster.rank != 0 || !begun || !reports->changed || !due) {
+        return;
+    }
+    reports->told_us = now_us;
+    reports->changed = false;
+    struct progress progress = snapshot(reports);
+    if (!reports->by_hand) {
+        task_progress(strategy->task, &progress);
+        if (now || now_us - reports->shards_us >= CADRE_US_PER_S) {
+            reports->shards_us = now_us;
+            report_shards(strategy);
+        }
+    } else if (reports->show && show_redraws()) {
+        show_bar(&progress);
+        reports->bar_drawn = true;
+    }
+}
+
+/* Where nothing can be redrawn an epoch gets one line, once all that belongs to it was reported. */
+static void show_finished_epoch(struct reports *reports)
+{
+    if (reports->by_hand && reports->show && reports->epoch_unshown && !show_redraws()) {
+        struct progress progress = snapshot(reports);
+        show_epoch(&progress);
+    }
+    reports->epoch_unshown = false;
+}
+
+void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
+{
+    struct reports *reports = &strategy->reports;
+    if (reports->primary == NULL) {
+        reports->primary = distributed;
+        reports->started_us = clock_monotonic_us();
+        reports->steps = 0; /* those without a batch, before it */
+        reports->epoch_unshown = false;
+    }
+    if (reports->primary != distributed) {
+        return;
+    }
+    if (strategy->roster.rank == 0) {
+        show_finished_epoch(reports);
+    }
+    tell(strategy, false);
+    reports->epoch = distributed->at.epochs_begun - 1;
+    reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
+    reports->steps_per_epoch = distributed->steps > 0 ? (uint64_t)distributed->steps : 0;
+    reports->step = distributed->at.applied; /* more than 0 in an epoch that is entered again */
+    reports->changed = true;
+}
+
+void reports_step(
+    cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows)
+{
+    struct reports *reports = &strategy->reports;
+    if (distributed != reports->primary) {
+        return;
+    }
+    reports->steps++;
+    reports->step = distributed == NULL ? strategy_position(strategy) : distributed->at.applied;
+    reports->samples += (uint64_t)rows;
+    reports->changed = true;
+    reports->epoch_unshown = true;
+    tell(strategy, false);
+}
+
+cadre_status reports_metric(
+    cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
+{
+    struct reports *reports = &strategy->reports;
+    uint32_t at = 0;
+    while (at < reports->metric_count && strcmp(reports->names[at], name) != 0) {
+        at++;
+    }
+    if (at == LIMIT_METRICS) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "'%s' would be the metric number %d; at most %d are reported", name, LIMIT_METRICS + 1,
+            LIMIT_METRICS);
+    }
+    if (at == reports->metric_count) {
+        snprintf(reports->names[at], sizeof reports->names[at], "%s", name);
+        reports->metrics[at].name = reports->names[at];
+        reports->metric_count++;
+    }
+    reports->metrics[at].value = value;
+    reports->changed = true;
+    tell(strategy, false);
+    return CADRE_OK;
+}
+
+void reports_flush(cadre_strategy *strategy)
+{
+    tell(strategy, true);
+    if (strategy->roster.rank == 0) {
+        show_finished_epoch(&strategy->reports);
+    }
+}
+
+void reports_end(struct reports *reports)
+{
+    if (reports->bar_drawn) {
+        show_bar_end();
+        reports->bar_drawn = false;
+    }
+}
+
+/* --- public --- */
+
+cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value)
+{
+    struct cadre_error error = {0};
+    cadre_status status = strategy_require(strategy, "cadre_report", &error);
+    if (status == CADRE_OK) {
+        status = name_check("metric", name, &error);
+    }
+    if (status == CADRE_OK) {
+        status = reports_metric(strategy, name, value, &error);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadre_tensor *value)
+{
+    struct cadre_error error = {0};
+    double number = 0;
+    cadre_status status = tensor_require(value, __func__, "value", &error);
+    if (status == CADRE_OK) {
+        status = scalar_of(value, &number, &error);
+    }
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    return cadre_report_f64(strategy, name, number);
+}
+
+void cadre_show_progress(cadre_strategy *strategy, bool show)
+{
+    if (strategy_lives(strategy)) {
+        strategy->reports.show = show;
+    }
+}

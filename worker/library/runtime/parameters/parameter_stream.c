@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parameters as checkpoints see them: each one logical tensor, whatever its shards; then what its
+ * optimizer remembers, and how many updates and steps each shard has seen. Read piece by piece, by
+ * the writer of checkpoints, while others push. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "common/pure/prng.h"
+#include "worker/library/runtime/parameters/parameter_call.h"
+
+static struct parameters *of(struct streamed *streamed)
+{
+    return (struct parameters *)streamed; /* its first member */
+}
+
+static uint32_t count(struct streamed *streamed)
+{
+    uint32_t total = 0;
+    const cadre_parameter *parameter;
+    for (uint32_t i = 0; (parameter = parameters_at(of(streamed), i)) != NULL; i++) {
+        total += parameter_parts(&parameter->training);
+    }
+    return total;
+}
+
+/* The parameter of tensor i, and which part of it that is. */
+static cadre_parameter *find(struct streamed *streamed, uint32_t i, uint32_t *ret_part)
+{
+    cadre_parameter *parameter;
+    for (uint32_t at = 0; (parameter = parameters_at(of(streamed), at)) != NULL; at++) {
+        uint32_t parts = parameter_parts(&parameter->training);
+        if (i < parts) {
+            *ret_part = i;
+            return parameter;
+        }
+        i -= parts;
+    }
+    CADRE_ASSERT(false);
+    return NULL;
+}
+
+static void describe(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry)
+{
+    uint32_t part = 0;
+    const cadre_parameter *parameter = find(streamed, i, &part);
+    *ret_entry = (struct safetensors_entry){0};
+    uint32_t slot = 0;
+    enum parameter_part kind = parameter_part(&parameter->training, part, &slot);
+    parameter_part_name(parameter->name, &parameter->training, part, ret_entry->name);
+    if (kind == PART_UPDATES || kind == PART_STEPS) { /* a count for each shard */
+        ret_entry->dtype = CADRE_I64;
+        ret_entry->rank = 1;
+        ret_entry->dims[0] = (int64_t)parameter->layout.shards;
+        ret_entry->bytes = (size_t)parameter->layout.shards * sizeof(int64_t);
+        return;
+    }
+    ret_entry->dtype = parameter->dtype;
+    ret_entry->rank = parameter->rank;
+    ret_entry->bytes = parameter->bytes;
+    memcpy(ret_entry->dims, parameter->dims, sizeof ret_entry->dims);
+}
+
+/* --- reading --- */
+
+/* `like`: a PULL, or a SLOT. */
+static cadre_status read_rows(cadre_parameter *parameter, const struct request *like,
+    streamed_sink *sink, void *user, struct cadre_error *error)
+{
+    struct request request = *like;
+    uint64_t rows = parameter->bytes == 0 ? 0 : parameter->layout.rows;
+    uint64_t most = parameter_piece_rows(parameter);
+    most = most < rows ? most : rows;
+    CADRE_FREE_AT_EXIT char *values = malloc((size_t)most * parameter->row_bytes + 1);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for %llu rows of parameter '%s'", (unsigned long long)most, parameter->name);
+    }
+    request.into = values;
+    for (uint64_t at = 0; at < rows; at += most) {
+        struct row_range piece = {.first = at, .rows = rows - at < most ? rows - at : most};
+        CADRE_TRY(parameter_call_range(parameter, piece, &request, NULL, NULL, error));
+        CADRE_TRY(sink(user, values, (size_t)piece.rows * parameter->row_bytes, error));
+    }
+    return CADRE_OK;
+}
+
+/* Of updates or of steps: answers without rows tell them. */
+static cadre_status read_counts(cadre_parameter *parameter, bool steps, streamed_sink *sink,
+    void *user, struct cadre_error *error)
+{
+    size_t shards = (size_t)parameter->layout.shards;
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    CADRE_FREE_AT_EXIT int64_t *counts = malloc(shards * sizeof *counts);
+    if (requests == NULL || counts == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the counts of parameter '%s'", parameter->name);
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = steps ? REQUEST_PULL : REQUEST_SLOT,
+            .server = parameter->shards[i].server,
+            .shard = parameter->shards[i].number,
+            .row_bytes = parameter->row_bytes};
+    }
+    CADRE_TRY(parameter_send(parameter, requests, shards, error));
+    for (size_t i = 0; i < shards; i++) {
+        counts[i] = (int64_t)(steps ? requests[i].ret_steps : requests[i].updates);
+    }
+    return sink(user, counts, shards * sizeof *counts, error);
+}
+
+static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_sink *sink,
+    void *user, struct cadre_error *error)
+{
+    uint32_t part = 0;
+    cadre_parameter *parameter = find(streamed, i, &part);
+    struct request like = {.kind = REQUEST_PULL};
+    switch (parameter_part(&parameter->training, part, &like.slot)) {
+    case PART_VALUE:
+        return read_rows(parameter, &like, sink, user, error);
+    case PART_SLOT:
+        like.kind = REQUEST_SLOT;
+        return read_rows(parameter, &like, sink, user, error);
+    case PART_UPDATES:
+        return read_counts(parameter, false, sink, user, error);
+    default:
+        return read_counts(parameter, true, sink, user, error);
+    }
+}
+
+/* --- whether something has changed --- */
+
+static bool stamp_of(const cadre_parameter *parameter, uint64_t *stamp)
+{
+    size_t shards = (size_t)parameter->layout.shards;
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    struct cadre_error ignored; /* then it cannot be told, and is written again */
+    if (requests == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = REQUEST_PULL,
+            .server = parameter->shards[i].server,
+            .shard = parameter->shards[i].number,
+            .row_bytes = parameter->row_bytes};
+    }
+    if (parameter_send(parameter, requests, shards, &ignored) != CADRE_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < shards; i++) {
+        *stamp = prng_mix(*stamp ^ requests[i].ret_version);
+    }
+    return true;
+}
+
+static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
+{
+    const cadre_parameter *parameter;
+    bool told = true;
+    *ret_stamp = 0;
+    for (uint32_t i = 0; told && (parameter = parameters_at(of(streamed), i)) != NULL; i++) {
+        told = stamp_of(parameter, ret_stamp);
+    }
+    return told;
+}
+
+const struct streamed_ops parameters_streamed_ops = {
+    .count = count, .describe = describe, .read = read_tensor, .stamp = stamp};

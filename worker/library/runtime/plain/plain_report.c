@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/plain/plain_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/plain/plain.h"
+#include "worker/library/runtime/input/show.h"
+
+#define TELL_EVERY_US (CADRE_US_PER_S / 10)
+
+static void tell(struct plain *plain, bool now)
+{
+    struct plain_report *report = &plain->report;
+    uint64_t now_us = clock_monotonic_us();
+    bool due = now || report->told_us == 0 || now_us - report->told_us >= TELL_EVERY_US;
+    if (plain->roster.rank != 0 || !report->changed || !due) {
+        return;
+    }
+    report->told_us = now_us;
+    report->changed = false;
+    const struct progress progress = {
+        .stream = "",
+        .step = report->step,
+        .steps = report->steps,
+        .left_s = -1,
+        .metrics = report->metrics,
+        .metric_count = report->metric_count,
+    };
+    if (!plain->environment->by_hand) {
+        task_progress(plain->task, &progress);
+    } else if (show_redraws()) {
+        show_bar(&progress);
+        report->bar_drawn = true;
+    }
+}
+
+void plain_report_end(struct plain *plain)
+{
+    tell(plain, true);
+    if (plain->report.bar_drawn) {
+        show_bar_end();
+        plain->report.bar_drawn = false;
+    }
+}
+
+static cadre_status put(
+    struct plain_report *report, const char *name, double value, struct cadre_error *error)
+{
+    uint32_t at = 0;
+    while (at < report->metric_count && strcmp(report->names[at], name) != 0) {
+        at++;
+    }
+    if (at == LIMIT_METRICS) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "'%s' would be the metric number %d; at most %d are reported", name, LIMIT_METRICS + 1,
+            LIMIT_METRICS);
+    }
+    if (at == report->metric_count) {
+        snprintf(report->names[at], sizeof report->names[at], "%s", name);
+        report->metrics[at].name = report->names[at];
+        report->metric_count++;
+    }
+    report->metrics[at].value = value;
+    report->changed = true;
+    return CADRE_OK;
+}
+
+cadre_status cadre_plain_report(const char *name, double value)
+{
+    struct cadre_error error = {0};
+    struct plain *plain = NULL;
+    cadre_status status = plain_enter(__func__, &plain, &error);
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    status = name_check("metric", name, &error);
+    if (status == CADRE_OK) {
+        status = put(&plain->report, name, value, &error);
+    }
+    if (status == CADRE_OK) {
+        tell(plain, false);
+    }
+    plain_leave(plain);
+    return border(status, &error);
+}
+
+cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
+{
+    struct cadre_error error = {0};
+    struct plain *plain = NULL;
+    cadre_status status = plain_enter(__func__, &plain, &error);
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    if (steps != 0 && step > steps) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "%s was told step %" PRIu64 " of %" PRIu64
+            "; give the number of all steps, or 0 where it is not known",
+            __func__, step, steps);
+    } else {
+        plain->report.step = step;
+        plain->report.steps = steps;
+        plain->report.changed = true;
+        tell(plain, false);
+    }
+    plain_leave(plain);
+    return border(status, &error);
+}

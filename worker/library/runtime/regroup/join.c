@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/regroup/join.h"
+
+#include "worker/library/runtime/regroup/generation.h"
+#include "worker/library/runtime/regroup/sync.h"
+
+cadre_status join_job(cadre_strategy *strategy, uint32_t stream, join_passes passes,
+    const void *user, bool *ret_passed, struct cadre_error *error)
+{
+    *ret_passed = false;
+    if (strategy->state == STATE_WARM) {
+        if (passes != NULL && passes(user)) {
+            *ret_passed = true;
+            return CADRE_OK;
+        }
+        task_join(strategy->task, stream);
+        while (task_await_streams(strategy->task)) {
+            if (passes != NULL && passes(user)) {
+                *ret_passed = true;
+                return CADRE_OK;
+            }
+        }
+        cadre_status status = generation_next(strategy, error);
+        if (status != CADRE_OK) {
+            /* One that is no use to the job ends alone. */
+            return strategy->failed.code != CADRE_OK ? status : strategy_end(strategy, error);
+        }
+    }
+    return sync_restore(strategy, error);
+}

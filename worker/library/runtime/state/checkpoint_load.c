@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Going on from a checkpoint. All is read and checked before anything of the state is touched. */
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint_read.h"
+#include "worker/library/runtime/state/manifest.h"
+#include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/strategy.h"
+
+/* Strings are in the manifest; variables that were made from the checkpoint hold it already. */
+static bool is_here(
+    const struct cadre_strategy *strategy, uint32_t i, const struct state_tensor *tensor)
+{
+    return tensor->dtype == CADRE_STRING ||
+           (i < strategy->variable_count && strategy->variables[i]->restored);
+}
+
+static cadre_status check_state(const struct cadre_strategy *strategy,
+    struct checkpoint_reader *reader, size_t *ret_bytes, struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    const struct safetensors_entry *entry = NULL;
+    *ret_bytes = 0;
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        if (!is_here(strategy, i, &tensor)) {
+            CADRE_TRY(restore_entry(reader, &tensor, &entry, error));
+            *ret_bytes += tensor.bytes;
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status read_state(const struct cadre_strategy *strategy,
+    struct checkpoint_reader *reader, char *into, struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        if (!is_here(strategy, i, &tensor)) {
+            const struct safetensors_entry *entry = checkpoint_reader_find(reader, tensor.name);
+            CADRE_TRY(checkpoint_reader_read(reader, entry, 0, into, tensor.bytes, error));
+            into += tensor.bytes;
+        }
+    }
+    return checkpoint_reader_verify(reader, error);
+}
+
+static cadre_status write_state(
+    struct cadre_strategy *strategy, const char *from, struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    size_t offset = 0;
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        if (!is_here(strategy, i, &tensor)) {
+            CADRE_TRY(state_write(strategy, offset, from, tensor.bytes, error));
+            from += tensor.bytes;
+        }
+        offset += tensor.bytes;
+    }
+    return CADRE_OK;
+}
+
+static cadre_status take_over(struct cadre_strategy *strategy, struct manifest_content *content,
+    const char *bytes, struct cadre_error *error)
+{
+    CADRE_TRY(state_receive(strategy, false, true, error));
+    CADRE_TRY(write_state(strategy, bytes, error));
+    manifest_take_over(strategy, content, true);
+    state_commit(strategy);
+    return CADRE_OK;
+}
+
+static cadre_status load(
+    struct cadre_strategy *strategy, struct checkpoint_reader *reader, struct cadre_error *error)
+{
+    struct manifest_content *content = checkpoint_reader_manifest(reader);
+    size_t size = 0;
+    CADRE_TRY(check_state(strategy, reader, &size, error));
+    CADRE_FREE_AT_EXIT char *bytes = malloc(size + 1);
+    if (bytes == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the %zu bytes of the state", size);
+    }
+    CADRE_TRY(read_state(strategy, reader, bytes, error));
+    CADRE_TRY(manifest_fits(strategy, content, error));
+    return take_over(strategy, content, bytes, error);
+}
+
+cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
+    uint64_t *ret_position, struct cadre_error *error)
+{
+    struct checkpoint_reader *reader = NULL;
+    cadre_status status = restore_open(strategy, path, &reader, error);
+    if (status == CADRE_OK) {
+        status = load(strategy, reader, error);
+        if (status != CADRE_OK) {
+            (void)restore_failed(path, status, error);
+        }
+    }
+    if (status == CADRE_OK) {
+        *ret_position = manifest_position(checkpoint_reader_manifest(reader));
+    }
+    restore_close(strategy);
+    return status;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/state/layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/variables/variable.h"
+
+static void write_variable(FILE *to, const cadre_variable *variable)
+{
+    static const char *const kinds[] = {[CADRE_VARIABLE_REGULAR] = "regular",
+        [CADRE_VARIABLE_MIRRORED] = "mirrored",
+        [CADRE_VARIABLE_SYNC_ON_READ] = "combined when read",
+        [CADRE_VARIABLE_AGGREGATING] = "stored once"};
+    static const char *const aggregations[] = {
+        "no aggregation", "sum", "mean", "only the first replica"};
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    fprintf(to, "variable '%s': %s, %s, %s\n", variable->name,
+        tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape),
+        kinds[variable->kind], aggregations[variable->aggregation]);
+}
+
+/* One line for each variable in order of name, registered state and dataset; the caller's to free.
+ * NULL: no memory. */
+static char *layout_text(const cadre_strategy *strategy)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&text, &bytes);
+    if (to == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < strategy->variable_count; i++) {
+        write_variable(to, strategy->variables[i]);
+    }
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        fprintf(to, "registered state '%s': %zu bytes\n", strategy->registered[i].name,
+            strategy->registered[i].size);
+    }
+    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+        fprintf(to, "dataset '%s'\n", strategy->datasets[i]->name);
+    }
+    bool failed = ferror(to) != 0;
+    if (fclose(to) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+cadre_status layout_difference(
+    uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error)
+{
+    size_t line = 0; /* where the line begins in which they differ */
+    for (size_t i = 0; own[i] == theirs[i] && own[i] != '\0'; i++) {
+        line = own[i] == '\n' ? i + 1 : line;
+    }
+    int own_length = (int)strcspn(own + line, "\n");
+    int their_length = (int)strcspn(theirs + line, "\n");
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "the task of rank %u does not make the same variables, registered states and datasets as "
+        "the task of rank %u: the first difference is %.*s%s here, %.*s%s there; run one program",
+        rank, source, own_length, own + line, own_length == 0 ? "nothing" : "", their_length,
+        theirs + line, their_length == 0 ? "nothing" : "");
+}
+
+/* --- between tasks --- */
+
+struct passing {
+    const char *text; /* at the source */
+    char *theirs;     /* at the others; owned */
+};
+
+static cadre_status read_text(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
+{
+    (void)error; /* it is in the host's memory */
+    memcpy(into, ((struct passing *)user)->text + offset, bytes);
+    return CADRE_OK;
+}
+
+static cadre_status write_text(void *user, uint64_t total, size_t offset, const void *from,
+    size_t bytes, struct cadre_error *error)
+{
+    struct passing *passing = user;
+    if (passing->theirs == NULL) {
+        passing->theirs = calloc(1, (size_t)total + 1);
+    }
+    if (passing->theirs == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for what another task's state is made of");
+    }
+    if (bytes > 0) {
+        memcpy(passing->theirs + offset, from, bytes);
+    }
+    return CADRE_OK;
+}
+
+cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
+    struct cadre_error *error)
+{
+    bool takes = differs && local == 0;
+    bool sends = strategy->roster.rank == source && local == 0;
+    CADRE_FREE_AT_EXIT char *own = takes || sends ? layout_text(strategy) : NULL;
+    if ((takes || sends) && own == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for what this task's state is made of");
+    }
+    struct passing passing = {.text = own};
+    const struct transfer transfer = {.what = "what the state is made of",
+        .source = source,
+        .bytes = sends ? strlen(own) : 0,
+        .read = read_text,
+        .write = takes ? write_text : NULL,
+        .user = &passing};
+    struct cadre_error difference = {0};
+    struct cadre_error heard = {0};
+    cadre_status status = transfer_run(strategy, local, &transfer, error);
+    if (status == CADRE_OK && takes) {
+        layout_difference(strategy->roster.rank, own, source, passing.theirs, &difference);
+    }
+    free(passing.theirs);
+    if (status == CADRE_OK) {
+        status = collective_hear_lowest(strategy, local, &difference, &heard, error);
+    }
+    if (status != CADRE_OK) {
+        return status;
+    }
+    return difference.code != CADRE_OK
+               ? cadre_error_set(error, difference.code, "%s", difference.text)
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s", heard.text);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/state/registered.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cadre/checkpoint.h"
+#include "common/base/cleanup.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/strategy.h"
+
+bool registered_stands_as(const cadre_strategy *strategy, const char *name)
+{
+    size_t prefix = strlen(REGISTERED_PREFIX);
+    if (strncmp(name, REGISTERED_PREFIX, prefix) != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        if (strcmp(strategy->registered[i].name, name + prefix) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void registered_free(cadre_strategy *strategy)
+{
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        free(strategy->registered[i].kept);
+        free(strategy->registered[i].given);
+    }
+    free(strategy->registered);
+    strategy->registered = NULL;
+    strategy->registered_count = 0;
+}
+
+/* --- where the loop has come to --- */
+
+const void *registered_data(const struct registered_state *state)
+{
+    return state->waits ? state->given : state->pointer;
+}
+
+static void drop(struct registered_state *state)
+{
+    free(state->given);
+    state->given = NULL;
+    state->waits = false;
+}
+
+void registered_received(cadre_strategy *strategy)
+{
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        struct registered_state *state = &strategy->registered[i];
+        if (strategy->given_at == PLACE_BETWEEN || state->given == NULL) {
+            drop(state);
+        } else {
+            memcpy(state->given, state->pointer, state->size);
+            state->waits = true;
+        }
+    }
+}
+
+void registered_give(cadre_strategy *strategy, enum loop_place place)
+{
+    if (strategy->given_at == PLACE_BETWEEN || place < strategy->given_at) {
+        return;
+    }
+    for (uint32_t i = 0; i < strategy->registered_count; i++) {
+        struct registered_state *state = &strategy->registered[i];
+        if (state->waits) {
+            memcpy(state->pointer, state->given, state->size);
+        }
+        drop(state);
+    }
+    strategy->given_at = PLACE_BETWEEN;
+}
+
+/* --- registering --- */
+
+static cadre_status check(const cadre_strategy *strategy, const char *name, const void *pointer,
+    size_t size, struct cadre_error *error)
+{
+    char stands_as[LIMIT_NAME_BYTES + sizeof REGISTERED_PREFIX];
+    cadre_status status = name_check("registered state", name, error);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    snprintf(stands_as, sizeof stands_as, REGISTERED_PREFIX "%s", name);
+    if (registered_stands_as(strategy, stands_as) ||
+        cadre_variable_find(strategy, stands_as) != NULL) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "the name '%s' is taken, by another registered state or by the variable '%s'; choose "
+            "another",
+            name, stands_as);
+    }
+    if (size == 0 || size > (size_t)INT64_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the state '%s' has %zu bytes; give the size of what `pointer` points to", name, size);
+    }
+    if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the state '%s' was registered after the first step; register all before", name);
+    }
+    return argument_require(pointer, "cadre_state_register", "pointer", error);
+}
+
+struct meeting {
+    const struct registered_state *state;
+    struct cadre_error own;    /* why rank 0 could not restore it; code OK: it could, or need not */
+    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    int64_t failures;          /* over all replicas; of local replica 0 */
+};
+
+static cadre_status restore_here(cadre_strategy *strategy, const struct registered_state *state,
+    struct meeting *meeting, void *bytes)
+{
+    struct state_tensor tensor = {
+        .dtype = CADRE_U8, .rank = 1, .dims = {(int64_t)state->size}, .bytes = state->size};
+    snprintf(tensor.name, sizeof tensor.name, REGISTERED_PREFIX "%s", state->name);
+    meeting->own = (struct cadre_error){0};
+    return restore_tensor(strategy, &tensor, bytes, &meeting->own);
+}
+
+/* What the checkpoint that the job goes on from holds of it; rank 0 reads it. */
+static cadre_status share_restored(
+    cadre_strategy *strategy, uint32_t local, struct meeting *meeting, struct cadre_error *error)
+{
+    const struct registered_state *state = meeting->state;
+    bool reads = strategy->roster.rank == 0 && local == 0;
+    CADRE_FREE_AT_EXIT void *bytes = calloc(1, state->size);
+    if (bytes == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the %zu bytes of the registered state '%s'", state->size, state->name);
+    }
+    int64_t failures = reads && restore_here(strategy, state, meeting, bytes) != CADRE_OK ? 1 : 0;
+    const struct mesh_buffer flag = {
+        .data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
+    CADRE_TRY(collective_sum(strategy, local, &flag, 1, state->size, error));
+    if (local == 0) {
+        meeting->failures = failures;
+    }
+    if (failures != 0) {
+        return collective_hear(strategy, local, 0, &meeting->own, &meeting->theirs, error);
+    }
+    const struct mesh_buffer all = {.data = bytes, .bytes = state->size, .dtype = MESH_U8};
+    CADRE_TRY(strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &all, 1, NULL, error));
+    if (local == 0) {
+        memcpy(state->pointer, bytes, state->size);
+    }
+    return CADRE_OK;
+}
+
+/* Tasks that register other things would take over each other's bytes. */
+static cadre_status meet_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct meeting *meeting = user;
+    const struct registered_state *state = meeting->state;
+    uint64_t key = collective_key(strategy->registered_count, state->size);
+    for (const char *c = state->name; *c != '\0'; c++) {
+        key = collective_key(key, (uint64_t)(unsigned char)*c);
+    }
+    cadre_status status = collective_sum(strategy, local, NULL, 0, key, error);
+    if (status == CADRE_OK && strategy->state == STATE_RESTORES) {
+        return share_restored(strategy, local, meeting, error);
+    }
+    return status != CADRE_INVALID_ARGUMENT
+               ? status
+               : cadre_error_wrap(error, status,
+                     "state '%s' of %zu bytes: the tasks do not register the same states in the "
+                     "same order",
+                     state->name, state->size);
+}
+
+/* All tasks together, but one that joins later. */
+static cadre_status meet(
+    cadre_strategy *strategy, const struct registered_state *state, struct cadre_error *error)
+{
+    char what[STRATEGY_WHAT_BYTES];
+    struct meeting meeting = {.state = state};
+    if (strategy->state == STATE_WARM) {
+        return CADRE_OK;
+    }
+    snprintf(what, sizeof what, "cadre_state_register of '%.80s' with %zu bytes", state->name,
+        state->size);
+    cadre_status status = strategy_outside(strategy, what, meet_here, &meeting, error);
+    if (meeting.own.code != CADRE_OK || (status == CADRE_OK && meeting.failures != 0)) {
+        *error = meeting.own.code != CADRE_OK ? meeting.own : meeting.theirs;
+        return strategy_fail(strategy, error);
+    }
+    return status;
+}
+
+cadre_status cadre_state_register(
+    cadre_strategy *strategy, const char *name, void *pointer, size_t size)
+{
+    struct cadre_error error = {0};
+    struct registered_state state = {.pointer = pointer, .size = size};
+    struct registered_state *grown = NULL;
+    cadre_status status = strategy_enter(strategy, __func__, &error);
+    if (status == CADRE_OK) {
+        status = check(strategy, name, pointer, size, &error);
+    }
+    if (status == CADRE_OK) {
+        grown = realloc(
+            strategy->registered, (strategy->registered_count + 1) * sizeof *strategy->registered);
+        if (grown == NULL) {
+            status = cadre_error_set(
+                &error, CADRE_RESOURCE_EXHAUSTED, "no memory for the registered state '%s'", name);
+        }
+    }
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    strategy->registered = grown;
+    memcpy(state.name, name, strlen(name) + 1);
+    if (strategy_warm(strategy) && (state.given = malloc(size)) == NULL) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the %zu bytes of the registered state '%s'", size, name);
+        return border(status, &error);
+    }
+    status = meet(strategy, &state, &error);
+    if (status == CADRE_OK) {
+        grown[strategy->registered_count++] = state;
+    } else {
+        free(state.given);
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/step/apply.h"
+
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/strategy.h"
+
+static void run_replica(uint32_t local, void *user)
+{
+    const cadre_strategy *strategy = user;
+    cadre_replica *replica = &strategy->replicas[local];
+    if (replica->apply.count == 0) {
+        return;
+    }
+    struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+    replica_device_bind(replica, &ignored);
+    context_enter(replica);
+    replica->apply.running = true;
+    for (uint32_t i = 0; i < replica->apply.count; i++) {
+        replica->apply.calls[i].function(replica, replica->apply.calls[i].user);
+    }
+    replica->apply.running = false;
+    context_enter(NULL);
+}
+
+void apply_run(cadre_strategy *strategy)
+{
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        if (strategy->replicas[i].apply.count > 0) {
+            atomic_store(&strategy->step.running, true); /* for other threads it is one */
+            replica_pool_run(strategy->pool, run_replica, strategy);
+            atomic_store(&strategy->step.running, false);
+            return;
+        }
+    }
+}
+
+static cadre_status add(
+    cadre_replica *replica, cadre_apply_function function, void *user, struct cadre_error *error)
+{
+    CADRE_TRY(step_require_here(replica, "cadre_on_apply", error));
+    if (function == NULL) {
+        return argument_require(NULL, "cadre_on_apply", "function", error);
+    }
+    if (replica->apply.count == APPLY_MAX) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "cadre_on_apply was called more than %d times in a step; let one function do more",
+            APPLY_MAX);
+    }
+    replica->apply.calls[replica->apply.count].function = function;
+    replica->apply.calls[replica->apply.count].user = user;
+    replica->apply.count++;
+    return CADRE_OK;
+}
+
+cadre_status cadre_on_apply(cadre_replica *replica, cadre_apply_function function, void *user)
+{
+    struct cadre_error error;
+    cadre_status status = add(replica, function, user, &error);
+    if (status != CADRE_OK) {
+        step_refused(replica, &error);
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state of a strategy that lives in this process, and the parts that make it up. */
+#ifndef CADRE_RUNTIME_STRATEGY_H
+#define CADRE_RUNTIME_STRATEGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "cadre/cross_device.h"
+#include "cadre/replica.h"
+#include "cadre/variable.h"
+#include "common/base/error.h"
+#include "worker/library/device/tensor_memory.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/step/merge_call.h"
+#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/regroup/points.h"
+#include "worker/library/runtime/step/step.h"
+#include "worker/library/runtime/task/task.h"
+
+enum strategy_kind {
+    STRATEGY_ONE_DEVICE = 0,
+    STRATEGY_MIRRORED,
+    STRATEGY_MULTI_WORKER_MIRRORED,
+    STRATEGY_CENTRAL_STORAGE, /* one storage of each variable; the computation is replicated */
+    STRATEGY_PARAMETER_SERVER /* of a crew's chief: one replica, and what the crew adds */
+};
+
+/* What this task has of the job's state. */
+enum strategy_state {
+    STATE_PRESENT = 0,
+    STATE_WARM,    /* it came later: prepares alone until its program comes to a step, then joins */
+    STATE_RESTORES /* the generation goes on from a checkpoint: variables begin with what it holds,
+                      and where it stands is taken over when all of them are made */
+};
+
+/* Where the program's loop stands, as far as its calls tell: what it does to registered state comes
+ * between these. */
+enum loop_place {
+    PLACE_BETWEEN = 0, /* outside of the next two */
+    PLACE_NEXT,        /* in cadre_next, with a batch for the step at the position */
+    PLACE_RUN          /* in cadre_run, with that step */
+};
+
+/* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
+struct applied_step {
+    bool known; /* applied in this process; its outputs are strategy->outputs */
+    uint64_t position;
+    uint32_t collectives; /* that each replica made in it */
+    uint32_t stream;
+    struct feed feed; /* of its epoch, with it */
+};
+
+struct logical_devices;
+struct outside_log;
+struct checkpoint_reader;
+struct crew_state;
+struct streamed;
+
+struct cadre_strategy {
+    enum strategy_kind kind;
+    uint64_t number; /* of those that this process has made: no other ever has it */
+    const struct environment *environment;
+    struct device_list devices;              /* of the local replicas */
+    struct device_list parameter;            /* central storage: where variables are; else none */
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+    cadre_collective_options communication;  /* of collectives that say nothing else */
+    cadre_cross_device_ops cross_device;
+    char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
+    struct task *task;
+    struct crew_state *crew;        /* of a crew's chief; else NULL */
+    struct mesh_listener *listener; /* NULL in a job of one task by hand */
+    struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
+    struct mesh *mesh;
+    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
+    struct points_devices told_devices; /* of all tasks of the generation */
+    bool connected; /* all devices are: the mesh carries between them what is in their memory */
+    uint64_t warned_devices; /* 1 + the generation of the last warning that they are not */
+    enum strategy_state state;
+    uint32_t warm_tasks; /* while warm: tasks of the job's generation */
+    uint64_t layout;     /* counts how often the way of cutting batches has changed */
+    uint32_t local_replicas;
+    uint32_t replica_count; /* of all tasks */
+    uint32_t replica_first; /* global id of local replica 0 */
+    /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
+    enum tensor_memory_kind batch_memory;
+    struct replica_pool *pool;
+    struct hang_watch *hang_watch; /* NULL: of one local replica */
+    cadre_replica *replicas;       /* [local_replicas] */
+    struct step step;
+    struct merge merge;
+    struct cursor cursor; /* what the task core was told last */
+    uint64_t cursor_end;
+    struct cadre_error failed;  /* code not OK: final, given by all that follows */
+    struct cadre_error undone;  /* by hand, code not OK: of a step that none has followed */
+    cadre_variable **variables; /* in order of name */
+    uint32_t variable_count;
+    uint32_t variable_capacity;
+    cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */
+    uint32_t dataset_count;
+    uint32_t dataset_capacity;
+    cadre_per_replica *outputs[CADRE_OUTPUTS_MAX]; /* of the last run: lent to the program */
+    uint32_t output_count;
+    struct reports reports;
+    struct checkpointer *checkpointer;
+    struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
+    struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
+    struct preemption *preemption;
+    struct registered_state *registered; /* in order of registration */
+    uint32_t registered_count;
+    enum loop_place place;
+    bool changes; /* a variable between steps: a step of its own is no place of the loop */
+    enum loop_place given_at; /* where registered state was taken that was not given there yet */
+    uint64_t serial_last;     /* of epochs begun, over all datasets */
+    bool reenters;            /* no step was applied since the state was taken over */
+    bool arrives;             /* it joined, and its program has not come to its first step */
+    struct applied_step applied;
+    struct outside_log *outside;
+    uint64_t outside_count; /* outside collectives since the last step */
+};
+
+/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
+ * takes; it ends with the strategy. */
+struct strategy_shape {
+    enum strategy_kind kind;
+    struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
+    struct device_list parameter;
+    struct crew_state *crew;
+};
+
+/* Makes it and comes into the job's first generation. The lists and the crew are taken over, also
+ * on error. */
+cadre_status strategy_create(
+    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
+
+/* What every constructor asks first: the process is one task, and a plain program is that already,
+ * also behind its end. */
+cadre_status strategy_check_program(const char *function, struct cadre_error *error);
+
+/* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
+cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
+
+/* What every public `function` of cross-replica context asks first: that it is called there, with
+ * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
+ * a running step, and that this one has not failed. */
+cadre_status strategy_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same without the question whether it has failed. */
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same, for a function that runs no step and may be called inside a merge call or an update of
+ * a running one too. */
+cadre_status strategy_require_inside(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* Makes the program's own failure final and tells the coordinator, which ends the job with it; by
+ * hand it is repaired instead: the mesh is formed anew. Returns the code. */
+cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);
+
+/* Makes any error final, without repair. Returns the code. */
+cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error);
+
+/* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
+ * strategy_regroup is the answer to it, strategy_fail to all others. */
+bool strategy_is_peers(cadre_status code);
+
+/* A collective or a wait failed for `cause`: writes of the step at hand are undone already. Waits
+ * for the next generation and comes into it with the state at its first position, roster, mesh,
+ * replica ids and inputs of the new layout. The position is one higher afterwards when the step at
+ * hand was taken over from a task that had applied it. An error is final. In the program's thread,
+ * with no replica running. */
+cadre_status strategy_regroup(
+    cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error);
+
+/* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
+bool strategy_warm(const cadre_strategy *strategy);
+
+/* Whether this task joined others that stand before a step, and its program is on its way there:
+ * what it still does before is done by them, in the state that it has from them. So it does not
+ * meet them, and changes nothing. */
+bool strategy_arrives(const cadre_strategy *strategy);
+
+/* Calls `function` for each local replica, in their threads, outside of steps: for collectives of
+ * the library itself. It returns the first failure, CADRE_ABORTED last. */
+typedef cadre_status (*strategy_function)(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error);
+cadre_status strategy_each_replica(
+    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
+
+/* An outside collective: the same, done again with the next generation when a peer is lost. So
+ * `function` may be called several times; between two calls everything may have changed, above all
+ * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
+ * and begins from the values it began with the first time. Where others had completed it, it is
+ * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
+ * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
+ * is returned and harms nothing; any other error is final. What belongs to this task alone is
+ * checked before. A task that arrives makes it alone, as one that is warm does.
+ *
+ * `what` is how it reads to tasks that do something else: "cadre_reduce(CADRE_SUM) of f32 [2, 3]",
+ * cut off behind STRATEGY_WHAT_BYTES - 1. A call of the mesh that brings no text of its own is
+ * noted so. */
+#define STRATEGY_WHAT_BYTES 160
+cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
+
+/* The same, but that a task that arrives meets the others in it: they make it too, in the
+ * generation that let it in. */
+cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
+
+/* The strategy that functions without a strategy argument mean: that of the context, the scope or
+ * the process (scope.h), or the only one that lives. NULL: there is none. */
+cadre_strategy *strategy_current(void);
+
+/* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
+bool strategy_lives(const cadre_strategy *strategy);
+
+/* The rank of this process's task now, or when its last strategy lived; 0 before the first. A warm
+ * task's is the one after all others. */
+uint32_t strategy_rank(void);
+uint32_t strategy_rank_of(const cadre_strategy *strategy);
+
+/* Tasks of the job, as the program is to see them: a warm one counts itself in. */
+uint32_t strategy_tasks(const cadre_strategy *strategy);
+
+/* Steps applied. */
+uint64_t strategy_position(const cadre_strategy *strategy);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/task/membership.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/library/mesh/mesh_device.h"
+#include "worker/library/runtime/program.h"
+
+/* A member that computes between two steps comes when it needs the others: it is waited for as long
+ * as in a collective. */
+#define STALL_FIRST_US CADRE_US_PER_S
+#define STALL_AGAIN_US (5 * CADRE_US_PER_S)
+
+cadre_status membership_open(const struct environment *environment, uint32_t replicas,
+    struct mesh_listener **ret_listener, struct task **ret_task, struct cadre_error *error)
+{
+    char address[MESH_ADDRESS_BYTES] = "";
+    struct session *session;
+    *ret_listener = NULL;
+    *ret_task = NULL;
+    if (environment->attached) {
+        cadre_status status =
+            mesh_listener_open(environment->mesh_host, ret_listener, address, error);
+        if (status != CADRE_OK) {
+            return cadre_error_wrap(error, status, "open this task's mesh listener");
+        }
+    }
+    CADRE_TRY(program_take_session(&session, error));
+    struct task_identity identity = {
+        .slot = session->slot,
+        .incarnation = session->incarnation,
+        .replicas = replicas,
+        .mesh_address = address,
+    };
+    return task_open(session, &identity, ret_task, error);
+}
+
+cadre_status membership_open_chief(struct session *session, const char *address,
+    struct directory *directory, struct task **ret_task, struct cadre_error *error)
+{
+    const struct task_identity identity = {
+        .slot = session->slot,
+        .incarnation = session->incarnation,
+        .replicas = 1,
+        .mesh_address = address,
+        .directory = directory,
+    };
+    *ret_task = NULL;
+    return task_open(session, &identity, ret_task, error);
+}
+
+cadre_status membership_post(const struct membership *membership, const struct task_roster *roster,
+    struct mesh **ret_mesh, struct cadre_error *error)
+{
+    uint64_t timeout_us = membership->environment->collective_timeout_us;
+    struct mesh_config config = {
+        .generation = roster->generation.number,
+        .nonce = roster->generation.nonce,
+        .rank = roster->rank,
+        .members = roster->members,
+        .member_count = roster->member_count,
+        .listener = roster->member_count > 1 ? membership->listener : NULL,
+        .form_deadline_us = timeout_us > 0 ? clock_monotonic_us() + timeout_us : CADRE_TIME_NEVER,
+        .collective_timeout_us = timeout_us,
+        .stalled = membership->stalled,
+        .stalled_user = membership->user,
+        .devices = membership->devices,
+    };
+    memcpy(config.key, roster->key, sizeof config.key);
+    /* Others may have devices where this task has none; all learn that from their points. */
+    bool host = membership->devices == NULL && roster->member_count == 1;
+    const struct mesh_ops *peer = host ? &mesh_host_ops : &mesh_device_ops;
+    CADRE_TRY(peer->form_post(&config, ret_mesh, error));
+    mesh_device_expect(*ret_mesh, roster->member_count == 1);
+    return CADRE_OK;
+}
+
+static void tell_missing(
+    const struct membership *membership, const struct mesh *mesh, uint64_t waited_us)
+{
+    uint32_t rank = mesh->ops->form_missing(mesh);
+    if (rank != UINT32_MAX && membership->stalled != NULL) {
+        membership->stalled(membership->user, rank, waited_us);
+    }
+}
+
+cadre_status membership_wait(
+    const struct membership *membership, struct mesh *mesh, struct cadre_error *error)
+{
+    uint64_t since_us = clock_monotonic_us();
+    uint64_t tell_us = since_us + STALL_FIRST_US;
+    cadre_status status;
+    while ((status = mesh->ops->form_test(mesh, error)) == CADRE_PENDING) {
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= tell_us) {
+            tell_us = now_us + STALL_AGAIN_US;
+            tell_missing(membership, mesh, now_us - since_us);
+        }
+        struct pollfd waited = {.fd = mesh->ops->form_fd(mesh), .events = POLLIN};
+        uint64_t left_us = tell_us > now_us ? tell_us - now_us : 0;
+        poll(&waited, 1, (int)(left_us / CADRE_US_PER_MS) + 1); /* the test says more */
+    }
+    return status;
+}

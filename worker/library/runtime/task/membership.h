@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How this process becomes a member of its job: a listener for its peers and a task, then the mesh
+ * of a generation. What a strategy and a plain program have in common. */
+#ifndef CADRE_RUNTIME_MEMBERSHIP_H
+#define CADRE_RUNTIME_MEMBERSHIP_H
+
+#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/task/task.h"
+
+/* Takes the program's session and says hello. By hand there is no listener: NULL. Both are the
+ * caller's, to be closed (the task first) also after an error. */
+cadre_status membership_open(const struct environment *environment, uint32_t replicas,
+    struct mesh_listener **ret_listener, struct task **ret_task, struct cadre_error *error);
+
+/* The same of a crew's chief, who has a session already, which is taken over: in no mesh, but at an
+ * address where the others of the crew dial it. */
+cadre_status membership_open_chief(struct session *session, const char *address,
+    struct directory *directory, struct task **ret_task, struct cadre_error *error);
+
+/* Hears that a member has not come for so long, as mesh_config.stalled does. */
+typedef void (*membership_stalled)(void *user, uint32_t rank, uint64_t waited_us);
+
+/* What the mesh of a roster is formed with. */
+struct membership {
+    const struct environment *environment;
+    struct mesh_listener *listener;
+    struct device *const *devices; /* of the local replicas; NULL: all are on the host */
+    membership_stalled stalled;    /* NULL: nobody asks */
+    void *user;
+};
+
+/* Begins to form the mesh of `roster`; the caller's to close, also when it does not form. */
+cadre_status membership_post(const struct membership *membership, const struct task_roster *roster,
+    struct mesh **ret_mesh, struct cadre_error *error);
+
+/* Waits until it is formed, or cannot be. */
+cadre_status membership_wait(
+    const struct membership *membership, struct mesh *mesh, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program is the whole job: a core with one place, this task's. Virtual time stands still, so
+ * no lease runs out. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/task/core_inside.h"
+#include "worker/library/runtime/task/session.h"
+
+#define ANSWERS_MAX 16
+
+struct session_local {
+    struct session base;
+    struct core_inside *inside;
+    struct task_down answers[ANSWERS_MAX]; /* a ring of what the core wants the task to hear */
+    size_t first;
+    size_t count;
+    cadre_status code; /* why the job fails */
+    char text[LIMIT_TEXT_BYTES];
+};
+
+static struct session_local *local_of(struct session *session)
+{
+    return (struct session_local *)session;
+}
+
+static const char *name_of(uint32_t place, void *user)
+{
+    (void)place;
+    (void)user;
+    return "local";
+}
+
+static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
+{
+    struct session_local *local = user;
+    (void)place;
+    local->base.slot = slot;
+    local->base.incarnation = incarnation;
+}
+
+static void on_down(uint32_t place, const struct task_down *down, void *user)
+{
+    struct session_local *local = user;
+    (void)place;
+    CADRE_ASSERT(local->count < ANSWERS_MAX);
+    local->answers[(local->first + local->count++) % ANSWERS_MAX] = *down;
+}
+
+static void on_fails(cadre_status code, const char *text, void *user)
+{
+    struct session_local *local = user;
+    local->code = code;
+    snprintf(local->text, sizeof local->text, "%s", text);
+}
+
+/* Nobody kills the program for that: it hears that there is nothing more to wait for. */
+static void on_stop(uint32_t place, void *user)
+{
+    struct session_local *local = user;
+    bool fails = local->code != CADRE_OK;
+    on_down(place,
+        &(struct task_down){.type = TASK_DOWN_REFUSED,
+            .refused = {.code = fails ? local->code : CADRE_ABORTED,
+                .text = fails ? local->text : "the job was ended"}},
+        user);
+}
+
+static cadre_status local_start(
+    struct session *session, const struct session_events *events, struct cadre_error *error)
+{
+    (void)session;
+    (void)events;
+    (void)error;
+    return CADRE_OK;
+}
+
+static void local_send(struct session *session, const struct task_up *up)
+{
+    core_inside_up(local_of(session)->inside, 0, up, 0);
+}
+
+static bool local_take(struct session *session, struct task_down *ret_down)
+{
+    struct session_local *local = local_of(session);
+    if (local->count == 0) {
+        return false;
+    }
+    *ret_down = local->answers[local->first];
+    local->first = (local->first + 1) % ANSWERS_MAX;
+    local->count--;
+    return true;
+}
+
+static void local_close(struct session *session)
+{
+    if (session != NULL) {
+        core_inside_close(local_of(session)->inside);
+        free(session);
+    }
+}
+
+static const struct session_ops local_ops = {
+    .name = "local",
+    .start = local_start,
+    .send = local_send,
+    .take = local_take,
+    .close = local_close,
+};
+
+cadre_status session_local_open(
+    uint64_t restored, struct session **ret_session, struct cadre_error *error)
+{
+    struct core_inside_options options = {.tasks = 1,
+        .name = name_of,
+        .restored = restored,
+        .lease_us = CADRE_US_PER_S,
+        .wait_us = CADRE_US_PER_S};
+    struct session_local *local = calloc(1, sizeof *local);
+    *ret_session = NULL;
+    if (local == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the coordinator inside the program");
+    }
+    struct core_inside_events events = {
+        .placed = on_placed, .down = on_down, .stop = on_stop, .fails = on_fails, .user = local};
+    local->base.ops = &local_ops;
+    cadre_status status = core_inside_open(&options, &events, &local->inside, error);
+    if (status == CADRE_OK) {
+        core_inside_join(local->inside, 0, 0);
+        core_inside_begin(local->inside, 0);
+        if (local->base.incarnation == 0) {
+            status = cadre_error_set(
+                error, CADRE_INTERNAL, "the coordinator inside the program did not place its job");
+        }
+    }
+    if (status != CADRE_OK) {
+        local_close(&local->base);
+        return status;
+    }
+    *ret_session = &local->base;
+    return CADRE_OK;
+}

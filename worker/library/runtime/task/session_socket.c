@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Frames over a socket: the worker daemon's Unix socket, or a connection of a cluster. One thread
+ * reads, writes what did not fit at once, and connects to a daemon again when it goes away: it may
+ * have been restarted. */
+#include "worker/library/runtime/task/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/wire/frame.h"
+#include "worker/library/crash/crash.h"
+#include "worker/library/runtime/cluster/cluster_greeting.h"
+#include "worker/library/runtime/task/socket_connection.h"
+
+#define GREETING_US      (10 * CADRE_US_PER_S)
+#define RECONNECT_US     (3600 * CADRE_US_PER_S) /* then the session is lost */
+#define RETRY_FIRST_MS   20
+#define RETRY_MAX_MS     1000
+#define TICK_US          CADRE_US_PER_S
+#define READ_BYTES       (64 * 1024)
+#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that takes nothing is gone */
+
+#define WHO_BYTES 400
+
+struct session_socket {
+    struct session base;
+    char path[108];      /* of the daemon; "": the connection was given, and is not made again */
+    char who[WHO_BYTES]; /* the other side, in errors */
+    bool mixes;          /* keys of the mesh, with: */
+    uint8_t secret[GREETING_KEY_BYTES];
+    struct session_events events;
+    pthread_t thread;
+    bool started;
+    int wake_fd; /* an eventfd: there is something to send, or to stop */
+
+    pthread_mutex_t lock; /* over what follows; never held while events are delivered */
+    int fd;               /* -1 while disconnected */
+    bool stopping;
+    bool broken; /* send gave up on this connection */
+    struct wire_buffer unsent;
+    size_t sent_bytes; /* of `unsent` */
+
+    struct frame_reader reader; /* the thread's */
+    struct wire_arena *arena;
+};
+
+static struct session_socket *socket_of(struct session *session)
+{
+    return (struct session_socket *)session;
+}
+
+static void wake(struct session_socket *self)
+{
+    uint64_t one = 1;
+    ssize_t written = write(self->wake_fd, &one, sizeof one);
+    (void)written; /* a full counter is readable already */
+}
+
+static void quiet(struct session_socket *self)
+{
+    uint64_t count;
+    ssize_t size = read(self->wake_fd, &count, sizeof count);
+    (void)size; /* nothing there is as good */
+}
+
+/* Writes what the socket takes now. Under the lock. */
+static void flush(struct session_socket *self)
+{
+    while (self->fd >= 0 && !self->broken && self->sent_bytes < self->unsent.size) {
+        ssize_t size = send(self->fd, self->unsent.bytes + self->sent_bytes,
+            self->unsent.size - self->sent_bytes, MSG_NOSIGNAL);
+        if (size >= 0) {
+            self->sent_bytes += (size_t)size;
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR) {
+            self->broken = true;
+        }
+    }
+    wire_buffer_clear(&self->unsent);
+    self->sent_bytes = 0;
+}
+
+static void socket_send(struct session *session, const struct task_up *up)
+{
+    struct session_socket *self = socket_of(session);
+    pthread_mutex_lock(&self->lock);
+    if (self->fd >= 0 && !self->broken) {
+        struct cadre_error error;
+        size_t before = self->unsent.size;
+        if (before - self->sent_bytes > UNSENT_BYTES_MAX ||
+            frame_pack_task_up(up, &self->unsent, &error) != CADRE_OK) {
+            /* The connection is given up: the next hello says how things stand. */
+            self->unsent.size = before;
+            self->broken = true;
+        }
+        flush(self);
+        if (self->broken || self->unsent.size > 0) {
+            wake(self);
+        }
+    }
+    pthread_mutex_unlock(&self->lock);
+}
+
+static bool socket_take(struct session *session, struct task_down *ret_down)
+{
+    (void)session;
+    (void)ret_down;
+    return false; /* answers come by the thread */
+}
+
+static bool is_stopping(struct session_socket *self)
+{
+    pthread_mutex_lock(&self->lock);
+    bool stopping = self->stopping;
+    pthread_mutex_unlock(&self->lock);
+    return stopping;
+}
+
+static void drop_connection(struct session_socket *self)
+{
+    pthread_mutex_lock(&self->lock);
+    if (self->fd >= 0) {
+        close(self->fd);
+    }
+    self->fd = -1;
+    self->broken = false;
+    wire_buffer_clear(&self->unsent);
+    self->sent_bytes = 0;
+    pthread_mutex_unlock(&self->lock);
+    frame_reader_free(&self->reader);
+    self->reader = (struct frame_reader){0};
+}
+
+/* What is told otherwise by one who cannot start this program again: it is over for good. */
+static cadre_status consider(
+    struct session_socket *self, struct task_down *down, struct cadre_error *error)
+{
+    if (self->path[0] == '\0' && down->type == TASK_DOWN_REFUSED) {
+        return cadre_error_set(error, down->refused.code, "%s", down->refused.text);
+    }
+    if (self->mixes && down->type == TASK_DOWN_PLAN) {
+        greeting_mix(self->secret, down->plan.key);
+    } else if (self->mixes && down->type == TASK_DOWN_MEMBERS) {
+        greeting_mix(self->secret, down->members.key);
+    }
+    return CADRE_OK;
+}
+
+/* Hands out the whole frames that are there. An error means that the other side is none of ours, or
+ * that it ends this task. */
+static cadre_status deliver(struct session_socket *self, struct cadre_error *error)
+{
+    for (;;) {
+        const uint8_t *payload;
+        size_t size;
+        cadre_status status = frame_reader_next(&self->reader, &payload, &size, error);
+        if (status == CADRE_PENDING) {
+            return CADRE_OK;
+        }
+        struct task_down down;
+        if (status == CADRE_OK) {
+            wire_arena_reset(self->arena);
+            status = wire_unpack_task_down(payload, size, self->arena, &down, error);
+        }
+        if (status != CADRE_OK) {
+            return cadre_error_wrap(error, status, "message of %s", self->who);
+        }
+        CADRE_TRY(consider(self, &down, error));
+        self->events.down(&down, self->events.user);
+    }
+}
+
+/* Tells when a tick is due; how long to wait for the next one, for poll. */
+static int tick(struct session_socket *self, uint64_t *tick_us)
+{
+    if (self->events.tick == NULL) {
+        return -1;
+    }
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us >= *tick_us) {
+        self->events.tick(self->events.user);
+        *tick_us = now_us + TICK_US;
+    }
+    return (int)((*tick_us - now_us) / CADRE_US_PER_MS) + 1;
+}
+
+/* Reads and writes until the connection ends; the reason is for the message when it never comes
+ * back. */
+static cadre_status serve(struct session_socket *self, struct cadre_error *error)
+{
+    uint64_t tick_us = clock_monotonic_us() + TICK_US;
+    for (;;) {
+        int wait_ms = tick(self, &tick_us);
+        pthread_mutex_lock(&self->lock);
+        flush(self);
+        bool waits = self->unsent.size > 0;
+        bool ended = self->broken || self->stopping;
+        int fd = self->fd;
+        pthread_mutex_unlock(&self->lock);
+        if (ended) {
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s takes no messages", self->who);
+        }
+        struct pollfd waited[2] = {{.fd = fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0))},
+            {.fd = self->wake_fd, .events = POLLIN}};
+        if (poll(waited, 2, wait_ms) <= 0) {
+            continue; /* a tick, or interrupted: nothing else can go wrong with it */
+        }
+        if (waited[1].revents != 0) {
+            quiet(self);
+        }
+        if ((waited[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
+            continue;
+        }
+        uint8_t *room = frame_reader_room(&self->reader, READ_BYTES);
+        if (room == NULL) {
+            return cadre_error_set(
+                error, CADRE_RESOURCE_EXHAUSTED, "no memory for the messages of %s", self->who);
+        }
+        ssize_t size = recv(fd, room, READ_BYTES, 0);
+        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+            return cadre_error_set(error, CADRE_UNAVAILABLE, "%s closed the connection", self->who);
+        }
+        if (size > 0) {
+            frame_reader_commit(&self->reader, (size_t)size);
+            cadre_status status = deliver(self, error);
+            if (status != CADRE_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+/* True when there is a connection again. */
+static bool reconnect(struct session_socket *self, struct cadre_error *error)
+{
+    uint64_t end_us = clock_monotonic_us() + RECONNECT_US;
+    int pause_ms = RETRY_FIRST_MS;
+    while (!is_stopping(self)) {
+        int fd = -1;
+        cadre_status status = socket_connection_open(
+            self->path, self->wake_fd, clock_monotonic_us() + GREETING_US, &fd, error);
+        if (status == CADRE_OK) {
+            pthread_mutex_lock(&self->lock);
+            self->fd = fd;
+            pthread_mutex_unlock(&self->lock);
+            return true;
+        }
+        bool hopeless = status != CADRE_UNAVAILABLE && status != CADRE_DEADLINE_EXCEEDED &&
+                        status != CADRE_CANCELLED;
+        if (hopeless || clock_monotonic_us() >= end_us) {
+            return false;
+        }
+        struct pollfd waited = {.fd = self->wake_fd, .events = POLLIN};
+        if (poll(&waited, 1, pause_ms) > 0) {
+            quiet(self);
+        }
+        pause_ms = pause_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : pause_ms * 2;
+    }
+    return false;
+}
+
+static void *run(void *argument)
+{
+    struct session_socket *self = argument;
+    crash_thread("session", 0);
+    for (;;) {
+        struct cadre_error why = {0};
+        cadre_status status = serve(self, &why);
+        drop_connection(self);
+        if (is_stopping(self)) {
+            return NULL;
+        }
+        self->events.disconnected(self->events.user);
+        struct cadre_error error = {0};
+        /* One that breaks the protocol is not asked again. */
+        bool again =
+            status == CADRE_UNAVAILABLE && self->path[0] != '\0' && reconnect(self, &error);
+        if (is_stopping(self)) {
+            return NULL;
+        }
+        if (!again) {
+            self->events.lost(error.text[0] != '\0' ? &error : &why, self->events.user);
+            return NULL;
+        }
+        self->events.connected(self->events.user);
+    }
+}
+
+static cadre_status socket_start(
+    struct session *session, const struct session_events *events, struct cadre_error *error)
+{
+    struct session_socket *self = socket_of(session);
+    self->events = *events;
+    /* Signals are the program's: they are taken by its own threads. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int errnum = pthread_create(&self->thread, NULL, run, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (errnum != 0) {
+        return cadre_error_errno(error, errnum, "start the thread that hears %s", self->who);
+    }
+    self->started = true;
+    return CADRE_OK;
+}
+
+/* What was sent last, the report of the end, is given a moment to get out. */
+static void socket_close(struct session *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    struct session_socket *self = socket_of(session);
+    pthread_mutex_lock(&self->lock);
+    flush(self);
+    self->stopping = true;
+    pthread_mutex_unlock(&self->lock);
+    wake(self);
+    if (self->started) {
+        pthread_join(self->thread, NULL);
+    }
+    drop_connection(self);
+    wire_buffer_free(&self->unsent);
+    wire_arena_free(self->arena);
+    if (self->wake_fd >= 0) {
+        close(self->wake_fd);
+    }
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+static const struct session_ops socket_ops = {
+    .name = "socket",
+    .start = socket_start,
+    .send = socket_send,
+    .take = socket_take,
+    .close = socket_close,
+};
+
+/* Without a connection; NULL when there is no memory or descriptor for it. */
+static struct session_socket *socket_new(const char *who)
+{
+    struct session_socket *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->base.ops = &socket_ops;
+    self->fd = -1;
+    pthread_mutex_init(&self->lock, NULL);
+    snprintf(self->who, sizeof self->who, "%s", who);
+    self->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    self->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    if (self->wake_fd < 0 || self->arena == NULL) {
+        socket_close(&self->base);
+        return NULL;
+    }
+    return self;
+}
+
+static cadre_status no_room(const char *who, struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no descriptor or memory for the session with %s", who);
+}
+
+cadre_status session_socket_open(
+    const char *path, bool returns, struct session **ret_session, struct cadre_error *error)
+{
+    char who[WHO_BYTES];
+    *ret_session = NULL;
+    snprintf(who, sizeof who, "the worker daemon at %s", path);
+    struct session_socket *self = socket_new(who);
+    if (self == NULL || strlen(path) >= sizeof self->path) {
+        socket_close(self == NULL ? NULL : &self->base);
+        return no_room(who, error);
+    }
+    memcpy(self->path, path, strlen(path) + 1);
+    cadre_status status =
+        socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
+    if (status == CADRE_UNAVAILABLE && returns && reconnect(self, error)) {
+        status = CADRE_OK; /* it was being started anew */
+    }
+    if (status != CADRE_OK) {
+        socket_close(&self->base);
+        return status;
+    }
+    *ret_session = &self->base;
+    return CADRE_OK;
+}
+
+cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
+    struct session **ret_session, struct cadre_error *error)
+{
+    *ret_session = NULL;
+    struct session_socket *self = socket_new(who);
+    if (self == NULL) {
+        close(fd);
+        return no_room(who, error);
+    }
+    self->fd = fd;
+    self->mixes = secret != NULL;
+    if (secret != NULL) {
+        memcpy(self->secret, secret, sizeof self->secret);
+    }
+    *ret_session = &self->base;
+    return CADRE_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/task/socket_connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/wire/frame.h"
+
+static cadre_status wait_until(int fd, short events, const char *path, int stop_fd,
+    uint64_t deadline_us, struct cadre_error *error)
+{
+    for (;;) {
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= deadline_us) {
+            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
+                "the worker daemon at %s does not answer; is it stopped or overloaded?", path);
+        }
+        struct pollfd waited[2] = {{.fd = fd, .events = events}, {.fd = stop_fd, .events = POLLIN}};
+        uint64_t left_ms = (deadline_us - now_us) / CADRE_US_PER_MS + 1;
+        int count = poll(waited, 2, left_ms > 60000 ? 60000 : (int)left_ms);
+        if (count < 0 && errno != EINTR) {
+            return cadre_error_errno(error, errno, "wait for the worker daemon at %s", path);
+        }
+        if (count > 0 && waited[1].revents != 0) {
+            return cadre_error_set(
+                error, CADRE_CANCELLED, "connecting to the worker daemon at %s was stopped", path);
+        }
+        if (count > 0 && waited[0].revents != 0) {
+            return CADRE_OK;
+        }
+    }
+}
+
+static cadre_status connect_to(
+    const char *path, int fd, int stop_fd, uint64_t deadline_us, struct cadre_error *error)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the socket path '%.64s...' is longer than %zu bytes", path,
+            sizeof address.sun_path - 1);
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    /* A Unix socket whose backlog is full says EAGAIN: asked again shortly after. */
+    while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        if (errno == EAGAIN || errno == EINTR) {
+            uint64_t soon_us = clock_monotonic_us() + 10 * CADRE_US_PER_MS;
+            cadre_status status = wait_until(
+                -1, 0, path, stop_fd, soon_us < deadline_us ? soon_us : deadline_us, error);
+            if (status != CADRE_DEADLINE_EXCEEDED || clock_monotonic_us() >= deadline_us) {
+                return status;
+            }
+            continue;
+        }
+        int errnum = errno;
+        cadre_error_errno(error, errnum, "connect to the worker daemon at %s (CADRE_SOCKET)", path);
+        /* Whatever is wrong with the path, the daemon is not to be had there. */
+        return error == NULL ? CADRE_UNAVAILABLE : (error->code = CADRE_UNAVAILABLE);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status gone(const char *path, int errnum, struct cadre_error *error)
+{
+    if (errnum == 0 || errnum == EPIPE || errnum == ECONNRESET) {
+        return cadre_error_set(error, CADRE_UNAVAILABLE,
+            "the worker daemon at %s closed the connection before saying who it is", path);
+    }
+    return cadre_error_errno(error, errnum, "greet the worker daemon at %s", path);
+}
+
+static cadre_status exchange(
+    int fd, const char *path, int stop_fd, uint64_t deadline_us, struct cadre_error *error)
+{
+    uint8_t ours[FRAME_PREAMBLE_BYTES];
+    frame_preamble_write(ours);
+    /* Eight bytes always fit an empty socket buffer. */
+    if (send(fd, ours, sizeof ours, MSG_NOSIGNAL) != (ssize_t)sizeof ours) {
+        return gone(path, errno, error);
+    }
+    uint8_t theirs[FRAME_PREAMBLE_BYTES];
+    size_t got = 0;
+    while (got < sizeof theirs) {
+        cadre_status status = wait_until(fd, POLLIN, path, stop_fd, deadline_us, error);
+        if (status != CADRE_OK) {
+            return status;
+        }
+        ssize_t size = recv(fd, theirs + got, sizeof theirs - got, 0);
+        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+            return gone(path, size == 0 ? 0 : errno, error);
+        }
+        got += size > 0 ? (size_t)size : 0;
+    }
+    return frame_preamble_check(theirs, "the worker daemon", error);
+}
+
+cadre_status socket_connection_open(
+    const char *path, int stop_fd, uint64_t deadline_us, int *ret_fd, struct cadre_error *error)
+{
+    *ret_fd = -1;
+    CADRE_CLOSE_AT_EXIT int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return cadre_error_errno(error, errno, "make a Unix socket");
+    }
+    cadre_status status = connect_to(path, fd, stop_fd, deadline_us, error);
+    if (status == CADRE_OK) {
+        status = exchange(fd, path, stop_fd, deadline_us, error);
+    }
+    if (status == CADRE_OK) {
+        *ret_fd = fd;
+        fd = -1;
+    }
+    return status;
+}

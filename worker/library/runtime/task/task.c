@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/task/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/task/task_state.h"
+
+void task_roster_clear(struct task_roster *roster)
+{
+    free(roster->members);
+    free(roster->slots);
+    *roster = (struct task_roster){0};
+}
+
+static void keep_text(char text[LIMIT_TEXT_BYTES], const char *from)
+{
+    snprintf(text, LIMIT_TEXT_BYTES, "%s", from == NULL ? "" : from);
+}
+
+/* Those that wait for other tasks of the crew wait in vain. */
+static void end_directory(struct task *task, cadre_status code, const char *text)
+{
+    struct cadre_error why;
+    cadre_error_set(&why, code, "%s", text);
+    if (task->directory != NULL) {
+        directory_end(task->directory, &why);
+    }
+}
+
+/* Out of memory leaves member_count 0, which task_await_plan reports. */
+static void keep_roster(struct task *task, const struct task_plan *plan)
+{
+    task_roster_clear(&task->roster);
+    struct task_roster *roster = &task->roster;
+    roster->generation = plan->generation;
+    roster->resume = plan->resume;
+    roster->source = plan->source;
+    memcpy(roster->key, plan->key, sizeof roster->key);
+    roster->members = calloc(plan->roster_count, sizeof *roster->members);
+    roster->slots = calloc(plan->roster_count, sizeof *roster->slots);
+    if (roster->members != NULL && roster->slots != NULL) {
+        roster->member_count = (uint32_t)plan->roster_count;
+        for (uint32_t i = 0; i < roster->member_count; i++) {
+            const struct roster_entry *entry = &plan->roster[i];
+            snprintf(roster->members[i].address, sizeof roster->members[i].address, "%s",
+                entry->mesh_address);
+            roster->members[i].replicas = entry->replicas;
+            roster->slots[i] = entry->slot;
+            if (entry->slot == task->core.slot && entry->incarnation == task->core.incarnation) {
+                roster->rank = i;
+            }
+        }
+    }
+    task->roster_due = true;
+    if (task->mesh != NULL) { /* who is done may be in it still, with one that is not in the plan */
+        task->mesh->ops->abort(task->mesh, "the job goes on in another generation");
+    }
+    task->abort_mesh = false;
+    task->abort_text[0] = '\0';
+    task->cause_text[0] = '\0';
+}
+
+static void keep_warm(struct task *task, const struct task_warm *warm)
+{
+    task->warm_news = task->warm;
+    task->warm = true;
+    task->warm_tasks = warm->tasks;
+    task->warm_stream_count =
+        warm->stream_count < LIMIT_STREAMS ? warm->stream_count : LIMIT_STREAMS;
+    for (size_t i = 0; i < task->warm_stream_count; i++) {
+        task->warm_streams[i] = warm->streams[i];
+    }
+}
+
+static void carry_out(
+    struct task *task, const struct task_action *action, const struct task_event *event)
+{
+    switch (action->type) {
+    case TASK_ACTION_SEND:
+        task->session->ops->send(task->session, &action->up);
+        break;
+    case TASK_ACTION_FORM:
+        keep_roster(task, &event->down->plan);
+        break;
+    case TASK_ACTION_ABORT_MESH:
+        task->abort_mesh = true;
+        keep_text(task->abort_text, action->text);
+        if (task->mesh != NULL) {
+            task->mesh->ops->abort(task->mesh, task->abort_text);
+        }
+        break;
+    case TASK_ACTION_WARM:
+        keep_warm(task, &event->down->warm);
+        break;
+    case TASK_ACTION_CHANGED:
+    case TASK_ACTION_EXIT_OK:
+        break;
+    case TASK_ACTION_EXIT_VOID:
+        task->void_exit = true;
+        keep_text(task->exit_text, action->text);
+        end_directory(task, CADRE_ABORTED, task->exit_text);
+        break;
+    }
+}
+
+/* Under the lock. What a session answers at once is an event of its own, after this one. */
+void task_step(struct task *task, const struct task_event *event)
+{
+    struct task_down down;
+    struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
+    uint64_t now_us = clock_monotonic_us(); /* of the answers too: they come at once */
+    do {
+        struct task_event timed = *event;
+        timed.now_us = now_us;
+        task_core_step(&task->core, &timed, &task->actions);
+        for (size_t i = 0; i < task->actions.count; i++) {
+            carry_out(task, &task->actions.items[i], event);
+        }
+        const char *broken = task_core_invariant(&task->core);
+        if (broken != NULL) {
+            cadre_panic(broken, __FILE__, __LINE__);
+        }
+        event = &answer;
+    } while (task->session->ops->take(task->session, &down));
+    pthread_cond_broadcast(&task->changed);
+}
+
+static void locked_step(struct task *task, const struct task_event *event)
+{
+    pthread_mutex_lock(&task->lock);
+    task_step(task, event);
+    pthread_mutex_unlock(&task->lock);
+}
+
+/* --- events of the session's thread --- */
+
+static void say_streams(struct task *task)
+{
+    for (size_t i = 0; i < task->stream_count; i++) {
+        task_step(task,
+            &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &task->streams[i].stream});
+    }
+}
+
+static void on_connected(void *user)
+{
+    struct task *task = user;
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_CONNECTED});
+    say_streams(task);
+    pthread_mutex_unlock(&task->lock);
+}
+
+static void on_disconnected(void *user)
+{
+    locked_step(user, &(struct task_event){.type = TASK_EVENT_DISCONNECTED});
+}
+
+static void on_down(const struct task_down *down, void *user)
+{
+    struct task *task = user;
+    if (down->type == TASK_DOWN_MEMBERS && task->directory != NULL) {
+        directory_update(task->directory, &down->members);
+        return;
+    }
+    pthread_mutex_lock(&task->lock);
+    if (down->type == TASK_DOWN_ABORT &&
+        generation_equal(down->generation, task->core.generation)) {
+        keep_text(task->cause_text, down->reason);
+    }
+    task_step(task, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
+    pthread_mutex_unlock(&task->lock);
+}
+
+static void on_lost(const struct cadre_error *error, void *user)
+{
+    struct task *task = user;
+    pthread_mutex_lock(&task->lock);
+    task->lost = true;
+    task->lost_error = *error;
+    task->abort_mesh = true;
+    keep_text(task->abort_text, error->text);
+    end_directory(task, error->code, error->text);
+    if (task->mesh != NULL) {
+        task->mesh->ops->abort(task->mesh, task->abort_text);
+    }
+    pthread_cond_broadcast(&task->changed);
+    pthread_mutex_unlock(&task->lock);
+}
+
+static void on_tick(void *user)
+{
+    locked_step(user, &(struct task_event){.type = TASK_EVENT_TICK});
+}
+
+/* --- lifetime --- */
+
+static void init_locks(struct task *task)
+{
+    pthread_mutex_init(&task->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&task->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+cadre_status task_open(struct session *session, const struct task_identity *identity,
+    struct task **ret_task, struct cadre_error *error)
+{
+    *ret_task = NULL;
+    struct task *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        session->ops->close(session);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task");
+    }
+    init_locks(task);
+    task->session = session;
+    task->directory = identity->directory;
+    task_core_init(&task->core, identity->slot, identity->incarnation, identity->replicas,
+        (uint32_t)getpid(), identity->mesh_address);
+    struct session_events events = {.connected = on_connected,
+        .disconnected = on_disconnected,
+        .down = on_down,
+        .lost = on_lost,
+        .tick = on_tick,
+        .user = task};
+    /* Hello first: the session's thread may find the connection gone at once, and say so. */
+    on_connected(task);
+    cadre_status status = session->ops->start(session, &events, error);
+    if (status != CADRE_OK) {
+        task_close(task);
+        return status;
+    }
+    *ret_task = task;
+    return CADRE_OK;
+}
+
+void task_close(struct task *task)
+{
+    if (task != NULL) {
+        task->session->ops->close(task->session);
+        task_roster_clear(&task->roster);
+        free(task->streams);
+        pthread_cond_destroy(&task->changed);
+        pthread_mutex_destroy(&task->lock);
+        free(task);
+    }
+}
+
+/* --- what the program does --- */
+
+void task_attach_mesh(struct task *task, struct mesh *mesh)
+{
+    pthread_mutex_lock(&task->lock);
+    task->mesh = mesh;
+    if (mesh != NULL && task->abort_mesh) {
+        mesh->ops->abort(mesh, task->abort_text);
+    } else if (mesh != NULL && task->roster_due) {
+        mesh->ops->abort(mesh, "a newer generation is planned already");
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_join(struct task *task, uint32_t stream)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = stream}});
+}
+
+bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
+    const struct feed *feed)
+{
+    pthread_mutex_lock(&task->lock);
+    bool due = task->core.phase == TASK_SYNC && generation_equal(task->core.generation, generation);
+    if (due) {
+        task_step(task,
+            &(struct task_event){.type = TASK_EVENT_SYNCED, .cursor = *cursor, .feed = *feed});
+    }
+    pthread_mutex_unlock(&task->lock);
+    return due;
+}
+
+/* What belongs to a generation that is over already is not the next one's fault. */
+static void fault_of(
+    struct task *task, struct generation generation, enum task_event_type type, const char *text)
+{
+    pthread_mutex_lock(&task->lock);
+    if (generation_equal(task->core.generation, generation)) {
+        task_step(task, &(struct task_event){.type = type, .text = text});
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_sync_failed(struct task *task, struct generation generation, const char *text)
+{
+    fault_of(task, generation, TASK_EVENT_SYNC_FAILED, text);
+}
+
+void task_peer_error(struct task *task, struct generation generation, const char *text)
+{
+    fault_of(task, generation, TASK_EVENT_PEER_ERROR, text);
+}
+
+void task_failed(struct task *task, const struct cadre_error *error)
+{
+    locked_step(task,
+        &(struct task_event){.type = TASK_EVENT_FAILED, .code = error->code, .text = error->text});
+}
+
+void task_ready(
+    struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position)
+{
+    locked_step(task,
+        &(struct task_event){
+            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .feed = *feed});
+}
+
+void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_END,
+                          .cursor = {.stream = stream, .epoch = epoch, .steps = steps}});
+}
+
+void task_applied(struct task *task, uint64_t position, const struct feed *feed)
+{
+    locked_step(task,
+        &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .feed = *feed});
+}
+
+void task_part(struct task *task, const struct task_part *part)
+{
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_PART, .part = part});
+}
+
+void task_preempt(struct task *task, bool stops)
+{
+    const struct task_preempt notice = {.stops = stops};
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
+}
+
+bool task_finish(struct task *task, struct generation generation)
+{
+    pthread_mutex_lock(&task->lock);
+    bool due = generation_equal(task->core.generation, generation);
+    if (due) {
+        task_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+    }
+    pthread_mutex_unlock(&task->lock);
+    return due;
+}
+
+cadre_status task_stream(
+    struct task *task, const struct task_stream *stream, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    pthread_mutex_lock(&task->lock);
+    struct told_stream *grown =
+        realloc(task->streams, (task->stream_count + 1) * sizeof task->streams[0]);
+    if (grown == NULL) {
+        status = cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
+    } else {
+        task->streams = grown;
+        grown[task->stream_count] = (struct told_stream){.stream = *stream};
+        snprintf(grown[task->stream_count].name, LIMIT_NAME_BYTES, "%s", stream->name);
+        task->stream_count++;
+        for (size_t i = 0; i < task->stream_count; i++) {
+            grown[i].stream.name = grown[i].name; /* they may have moved */
+        }
+        task_step(task, &(struct task_event){.type = TASK_EVENT_STREAM,
+                            .stream = &grown[task->stream_count - 1].stream});
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+static void say_to_people(struct task *task, const struct task_up *up)
+{
+    pthread_mutex_lock(&task->lock);
+    if (task->core.connected && task->core.phase != TASK_EXIT) {
+        task->session->ops->send(task->session, up);
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_progress(struct task *task, const struct progress *progress)
+{
+    say_to_people(task, &(struct task_up){.type = TASK_UP_PROGRESS, .progress = *progress});
+}
+
+void task_shards(struct task *task, const struct shards_report *shards)
+{
+    say_to_people(task, &(struct task_up){.type = TASK_UP_SHARDS, .shards = *shards});
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inside of the task: what the shell of its core and the waits share. */
+#ifndef CADRE_RUNTIME_TASK_STATE_H
+#define CADRE_RUNTIME_TASK_STATE_H
+
+#include <pthread.h>
+
+#include "worker/core/task_core.h"
+#include "worker/library/runtime/task/task.h"
+
+/* A dataset that was told. */
+struct told_stream {
+    struct task_stream stream; /* its name is `name` */
+    char name[LIMIT_NAME_BYTES];
+};
+
+struct task {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct task_core core;
+    struct task_actions actions; /* of the step at hand */
+    struct session *session;
+    struct directory *directory; /* of a crew's chief; else NULL */
+    struct mesh *mesh;
+    bool abort_mesh; /* asked for in this generation */
+    struct task_roster roster;
+    bool roster_due; /* a plan came that nobody took yet */
+    bool warm;       /* told to prepare alone */
+    bool warm_news;  /* told again where the streams stand, and nobody looked since */
+    uint32_t warm_tasks;
+    struct stream_position warm_streams[LIMIT_STREAMS];
+    size_t warm_stream_count;
+    struct told_stream *streams; /* owned */
+    size_t stream_count;
+    bool void_exit;
+    char exit_text[LIMIT_TEXT_BYTES];
+    char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */
+    char cause_text[LIMIT_TEXT_BYTES]; /* what the coordinator said about it */
+    bool lost;
+    struct cadre_error lost_error;
+};
+
+/* Steps the core and carries out what it wants. Under the lock. */
+void task_step(struct task *task, const struct task_event *event);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a program's threads wait for. Each wait ends when there is no hope for what it waits for:
+ * the generation is over (ABORTED: another may follow), or the task is (any other code). */
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "worker/library/runtime/task/task_state.h"
+
+/* People hear of a wait for a release after the first, then after each other. */
+#define STALL_FIRST_US CADRE_US_PER_S
+#define STALL_AGAIN_US (5 * CADRE_US_PER_S)
+
+/* Under the lock: CADRE_PENDING while the task may still get into a generation. */
+static cadre_status ended(const struct task *task, struct cadre_error *error)
+{
+    if (task->lost) {
+        return cadre_error_set(error, task->lost_error.code, "%s", task->lost_error.text);
+    }
+    if (task->void_exit) {
+        return cadre_error_set(
+            error, CADRE_ABORTED, "this task was ended by the coordinator: %s", task->exit_text);
+    }
+    if (task->core.phase == TASK_EXIT) {
+        return cadre_error_set(
+            error, CADRE_CANCELLED, "the job was stopped; nothing is left to do for this task");
+    }
+    return CADRE_PENDING;
+}
+
+/* Under the lock: CADRE_PENDING while its generation goes on. A task that is frozen in order waits
+ * for the coordinator, but it is over for the step that it stands before. */
+static cadre_status hopeless(const struct task *task, struct cadre_error *error)
+{
+    cadre_status status = ended(task, error);
+    if (status != CADRE_PENDING) {
+        return status;
+    }
+    bool finished = task->core.phase == TASK_FROZEN && task->core.reason == REPORT_FINISHED;
+    if (task->abort_mesh || (task->core.phase != TASK_RUN && !finished)) {
+        const char *text = task->cause_text[0] != '\0' ? task->cause_text : task->abort_text;
+        return cadre_error_set(error, CADRE_ABORTED, "%s",
+            text[0] != '\0' ? text : "the job regroups before this step");
+    }
+    return CADRE_PENDING;
+}
+
+cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_error *error)
+{
+    pthread_mutex_lock(&task->lock);
+    cadre_status status = CADRE_PENDING;
+    while (!task->roster_due && !task->warm && (status = ended(task, error)) == CADRE_PENDING) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    *ret_warm = task->warm && !task->roster_due;
+    if (task->roster_due || task->warm) {
+        status = CADRE_OK;
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+bool task_warm_stream(struct task *task, uint32_t stream, struct stream_position *ret_position)
+{
+    bool known = false;
+    pthread_mutex_lock(&task->lock);
+    for (size_t i = 0; i < task->warm_stream_count && !known; i++) {
+        known = task->warm_streams[i].stream == stream;
+        if (known) {
+            *ret_position = task->warm_streams[i];
+        }
+    }
+    pthread_mutex_unlock(&task->lock);
+    return known;
+}
+
+uint32_t task_warm_tasks(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    uint32_t tasks = task->warm_tasks;
+    pthread_mutex_unlock(&task->lock);
+    return tasks;
+}
+
+bool task_await_streams(struct task *task)
+{
+    struct cadre_error ignored;
+    pthread_mutex_lock(&task->lock);
+    while (!task->roster_due && !task->warm_news && ended(task, &ignored) == CADRE_PENDING) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    bool moved = task->warm_news && !task->roster_due && ended(task, &ignored) == CADRE_PENDING;
+    task->warm_news = false;
+    pthread_mutex_unlock(&task->lock);
+    return moved;
+}
+
+cadre_status task_await_plan(
+    struct task *task, struct task_roster *ret_roster, struct cadre_error *error)
+{
+    pthread_mutex_lock(&task->lock);
+    cadre_status status = CADRE_PENDING;
+    while (!task->roster_due && (status = ended(task, error)) == CADRE_PENDING) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    if (task->roster_due) {
+        *ret_roster = task->roster;
+        task->roster = (struct task_roster){0};
+        task->roster_due = false;
+        status = ret_roster->member_count > 0 ? CADRE_OK
+                                              : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                                    "no memory for the job's roster");
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+/* Under the lock: who waits for `slot` has waited for so long. */
+static void tell_stall(struct task *task, uint32_t slot, uint64_t waited_us)
+{
+    struct task_stall stall = {
+        .position = task->core.position, .slot = slot, .waited_us = waited_us};
+    task_step(task, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
+}
+
+void task_stall(struct task *task, uint32_t slot, uint64_t waited_us)
+{
+    pthread_mutex_lock(&task->lock);
+    tell_stall(task, slot, waited_us);
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_us)
+{
+    pthread_mutex_lock(&task->lock);
+    const struct task_stall stall = {.position = task->core.position,
+        .slot = task->core.slot,
+        .waited_us = waited_us,
+        .hang = *hang};
+    task_step(task, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
+    pthread_mutex_unlock(&task->lock);
+}
+
+/* Under the lock: until something changes, or `until_us`. */
+static void wait_until(struct task *task, uint64_t until_us)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_us / CADRE_US_PER_S),
+        .tv_nsec = (long)(until_us % CADRE_US_PER_S) * 1000};
+    pthread_cond_timedwait(&task->changed, &task->lock, &until);
+}
+
+cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    uint64_t since_us = 0;
+    uint64_t tell_us = 0;
+    pthread_mutex_lock(&task->lock);
+    while (!task_core_may_enter(&task->core, position)) {
+        status = hopeless(task, error);
+        if (status != CADRE_PENDING) {
+            break;
+        }
+        if (since_us == 0) {
+            since_us = clock_monotonic_us();
+            tell_us = since_us + STALL_FIRST_US;
+            task_step(task, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
+            continue;
+        }
+        wait_until(task, tell_us);
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= tell_us && !task_core_may_enter(&task->core, position)) {
+            tell_us = now_us + STALL_AGAIN_US;
+            tell_stall(task, task->core.slot, now_us - since_us);
+        }
+    }
+    if (status == CADRE_PENDING) {
+        status = CADRE_OK;
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error)
+{
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
+    cadre_status status = CADRE_OK;
+    if (!task->core.applying) {
+        status = hopeless(task, error);
+        if (status == CADRE_PENDING) {
+            status = cadre_error_set(error, CADRE_ABORTED,
+                "step %llu was stopped before its variables were written",
+                (unsigned long long)position);
+        }
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error)
+{
+    pthread_mutex_lock(&task->lock);
+    cadre_status status = CADRE_PENDING;
+    while (
+        (status = ended(task, error)) == CADRE_PENDING && !task->abort_mesh && !task->roster_due) {
+        pthread_cond_wait(&task->changed, &task->lock);
+    }
+    if (status == CADRE_PENDING) {
+        status = cadre_error_set(error, CADRE_ABORTED, "%s", task->abort_text);
+    }
+    *ret_void = task->void_exit;
+    if (task->core.phase == TASK_EXIT && !task->void_exit) {
+        status = CADRE_OK; /* also when the daemon went away right after */
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+bool task_dismissed(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    bool dismissed = task->core.phase == TASK_EXIT && !task->void_exit;
+    pthread_mutex_unlock(&task->lock);
+    return dismissed;
+}
+
+/* Under the lock. */
+static bool is_published(const struct task *task, uint64_t position)
+{
+    return task->core.published != POSITION_NONE && task->core.published >= position;
+}
+
+cadre_status task_await_published(
+    struct task *task, uint64_t position, bool last, struct cadre_error *error)
+{
+    pthread_mutex_lock(&task->lock);
+    cadre_status status = CADRE_OK;
+    uint64_t since_us = clock_monotonic_us();
+    uint64_t tell_us = since_us + STALL_FIRST_US;
+    task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* it waits for that too */
+    while (!is_published(task, position) && (status = hopeless(task, error)) == CADRE_PENDING) {
+        if (!last) {
+            pthread_cond_wait(&task->changed, &task->lock);
+            continue;
+        }
+        wait_until(task, tell_us);
+        uint64_t now_us = clock_monotonic_us();
+        if (now_us >= tell_us && !is_published(task, position)) {
+            tell_us = now_us + STALL_AGAIN_US;
+            tell_stall(task, task->core.slot, now_us - since_us);
+        }
+    }
+    if (is_published(task, position)) {
+        status = CADRE_OK;
+    }
+    pthread_mutex_unlock(&task->lock);
+    return status;
+}
+
+bool task_stops(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    if (task_core_stops_next(&task->core)) {
+        task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE});
+    }
+    bool stops = task_core_stops(&task->core);
+    pthread_mutex_unlock(&task->lock);
+    return stops;
+}
+
+uint64_t task_checkpoint_at(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    uint64_t position = task->core.checkpoint_at;
+    pthread_mutex_unlock(&task->lock);
+    return position;
+}
+
+uint64_t task_published(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    uint64_t published = task->core.published;
+    pthread_mutex_unlock(&task->lock);
+    return published;
+}
+
+bool task_halted(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    bool halted = task->core.phase == TASK_FROZEN && !task->abort_mesh;
+    pthread_mutex_unlock(&task->lock);
+    return halted;
+}
+
+void task_told(struct task *task, struct cursor *ret_cursor, struct feed *ret_feed)
+{
+    pthread_mutex_lock(&task->lock);
+    *ret_cursor = task->core.cursor;
+    *ret_feed = task->core.feed;
+    pthread_mutex_unlock(&task->lock);
+}
+
+uint64_t task_position(struct task *task)
+{
+    pthread_mutex_lock(&task->lock);
+    uint64_t position = task->core.position;
+    pthread_mutex_unlock(&task->lock);
+    return position;
+}

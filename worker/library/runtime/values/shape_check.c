@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/values/shape_check.h"
+
+#include "worker/library/device/tensor.h"
+
+cadre_status shape_check_axis(
+    int32_t axis, int64_t rank, const char *what, struct cadre_error *error)
+{
+    if (axis < -rank || axis >= rank) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "axis %d is outside of [-%lld, %lld), the axes of %s", (int)axis, (long long)rank,
+            (long long)rank, what);
+    }
+    return CADRE_OK;
+}
+
+cadre_status shape_check_replicas(
+    const cadre_strategy *strategy, const cadre_per_replica *value, struct cadre_error *error)
+{
+    if (value->replicas != strategy->local_replicas || value->components == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a value of %u components for %u replicas was given where this task has %u replicas; "
+            "give outputs of cadre_run, or make values with this strategy",
+            value->components, value->replicas, strategy->local_replicas);
+    }
+    return CADRE_OK;
+}
+
+bool shape_same(const cadre_tensor *a, const cadre_tensor *b)
+{
+    bool same = cadre_tensor_rank(a) == cadre_tensor_rank(b);
+    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
+        same = cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
+    }
+    return same;
+}
+
+static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TEXT_BYTES])
+{
+    return tensor_shape_text(
+        cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor), cadre_tensor_dims(tensor), text);
+}
+
+static bool alike(const cadre_tensor *a, const cadre_tensor *b, const bool along[CADRE_RANK_MAX])
+{
+    bool same = cadre_tensor_dtype(a) == cadre_tensor_dtype(b) &&
+                cadre_tensor_rank(a) == cadre_tensor_rank(b);
+    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
+        same = along[axis] || cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
+    }
+    return same;
+}
+
+cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
+    const bool along[CADRE_RANK_MAX], const char *done, struct cadre_error *error)
+{
+    const cadre_tensor *first = *per_replica_at(value, component, 0);
+    bool any = false;
+    for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
+        any = any || along[axis];
+    }
+    for (uint32_t i = 1; i < value->replicas; i++) {
+        const cadre_tensor *other = *per_replica_at(value, component, i);
+        if (!alike(first, other, along)) {
+            char shape[TENSOR_SHAPE_TEXT_BYTES];
+            char another[TENSOR_SHAPE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the outputs of local replicas 0 and %u are %s and %s; to be %s they must be "
+                "equal in type and shape%s",
+                i, text_of(first, shape), text_of(other, another), done,
+                any ? ", but for the size along the axis" : "");
+        }
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shapes: what values must be like to be combined over replicas. */
+#ifndef CADRE_RUNTIME_SHAPE_CHECK_H
+#define CADRE_RUNTIME_SHAPE_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/values/values.h"
+
+/* Whether they have the same dimensions, of whatever types. */
+bool shape_same(const cadre_tensor *a, const cadre_tensor *b);
+
+/* INVALID_ARGUMENT for an axis outside of [-rank, rank) of `what`. */
+cadre_status shape_check_axis(
+    int32_t axis, int64_t rank, const char *what, struct cadre_error *error);
+
+/* INVALID_ARGUMENT when the value is not one of so many replicas as this task has, or has no
+ * components. */
+cadre_status shape_check_replicas(
+    const cadre_strategy *strategy, const cadre_per_replica *value, struct cadre_error *error);
+
+/* INVALID_ARGUMENT when the local replicas' tensors of a component differ in type or shape, but for
+ * the sizes along the axes marked in `along`; `done` says what is done with them. */
+cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
+    const bool along[CADRE_RANK_MAX], const char *done, struct cadre_error *error);
+
+#endif

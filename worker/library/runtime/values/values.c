@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/values/values.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/device/tensor_references.h"
+#include "worker/library/input/user_call.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/strategy.h"
+
+void fed_files_clear(struct fed_files *files)
+{
+    free(files->runs);
+    free(files->done);
+    *files = (struct fed_files){0};
+}
+
+/* --- those that are gone --- */
+
+#define RESTING_LEAST 64
+
+static struct {
+    pthread_mutex_t lock;
+    cadre_per_replica *first; /* gone for the longest time */
+    cadre_per_replica *last;
+    size_t count;
+} resting = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cadre_per_replica *wake_oldest(void)
+{
+    cadre_per_replica *value = NULL;
+    pthread_mutex_lock(&resting.lock);
+    if (resting.count > RESTING_LEAST) {
+        value = resting.first;
+        resting.first = value->next;
+        resting.count--;
+    }
+    pthread_mutex_unlock(&resting.lock);
+    return value;
+}
+
+static void rest(cadre_per_replica *value)
+{
+    value->replicas = 0;
+    value->components = 0;
+    value->source = (struct batch_source){.dataset = NULL};
+    value->part_count = 0;
+    value->parts = NULL;
+    value->tensors = NULL;
+    value->next = NULL;
+    pthread_mutex_lock(&resting.lock);
+    if (resting.count == 0) {
+        resting.first = value;
+    } else {
+        resting.last->next = value;
+    }
+    resting.last = value;
+    resting.count++;
+    pthread_mutex_unlock(&resting.lock);
+}
+
+cadre_status per_replica_require(const cadre_per_replica *value, const char *function,
+    const char *argument, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(value, function, argument, error));
+    return atomic_load_explicit(&value->references, memory_order_relaxed) > 0
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "%s was given a value as '%s' that is gone: a batch lives until the next "
+                     "cadre_next of its dataset, an output until the next cadre_run; keep it with "
+                     "cadre_per_replica_retain to use it later",
+                     function, argument);
+}
+
+cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
+{
+    size_t count = (size_t)replicas * components;
+    cadre_per_replica *value = wake_oldest();
+    value = value != NULL ? value : malloc(sizeof *value);
+    cadre_tensor **tensors = calloc(count + 1, sizeof *tensors);
+    if (value == NULL || tensors == NULL) {
+        free(tensors);
+        free(value);
+        return NULL;
+    }
+    *value = (struct cadre_per_replica){
+        .replicas = replicas, .components = components, .tensors = tensors};
+    atomic_init(&value->references, 1);
+    return value;
+}
+
+/* --- what they hold --- */
+
+/* Whose component it is, and which one there. */
+static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
+{
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        if (*component < value->parts[i]->components) {
+            return owner_of(value->parts[i], component);
+        }
+        *component -= value->parts[i]->components;
+    }
+    return value;
+}
+
+const char *per_replica_text(const cadre_per_replica *value, char *text, size_t size)
+{
+    cadre_per_replica *of = (cadre_per_replica *)(uintptr_t)value;
+    size_t used = 0;
+    uint64_t key = 0;
+    if (value->components != 1) {
+        used = (size_t)snprintf(text, size, "%u components, ", value->components);
+    }
+    const size_t begin = used;
+    for (uint32_t i = 0; i < value->components; i++) {
+        char shape[TENSOR_SHAPE_TEXT_BYTES];
+        const cadre_tensor *tensor = *per_replica_at(of, i, 0);
+        key = collective_key_tensor(key, tensor, UINT32_MAX);
+        tensor_shape_text(cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor),
+            cadre_tensor_dims(tensor), shape);
+        const char *between = i == 0 ? "" : i + 1 == value->components ? " and " : ", ";
+        if (used < size) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", between, shape);
+        }
+    }
+    if (used >= size) {
+        snprintf(text + begin, size - begin, "shapes of digest %08x", (unsigned)(key >> 32));
+    }
+    return text;
+}
+
+cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica)
+{
+    const uint32_t replicas = value->replicas;
+    value = owner_of(value, &component);
+    return &value->tensors[(size_t)component * replicas + replica];
+}
+
+cadre_per_replica *per_replica_batch(cadre_per_replica *value)
+{
+    if (value == NULL || value->source.dataset != NULL) {
+        return value;
+    }
+    cadre_per_replica *batch = NULL;
+    for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
+        batch = per_replica_batch(value->parts[i]);
+    }
+    return batch;
+}
+
+static void end(cadre_per_replica *value)
+{
+    size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
+    for (size_t i = 0; i < own; i++) {
+        if (value->shown) {
+            tensor_drop(value->tensors[i]);
+        } else {
+            cadre_tensor_release(value->tensors[i]);
+        }
+    }
+    for (uint32_t i = 0; i < value->part_count; i++) {
+        per_replica_drop(value->parts[i]);
+    }
+    free(value->parts);
+    free(value->tensors);
+    fed_files_clear(&value->source.files);
+    fed_files_clear(&value->source.all);
+    rest(value);
+}
+
+static void give_back(cadre_per_replica *value)
+{
+    if (atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) == 1) {
+        end(value);
+    }
+}
+
+/* The library's are counted in one order, so that there are never more of them than references. */
+cadre_per_replica *per_replica_keep(cadre_per_replica *value)
+{
+    if (value != NULL) {
+        atomic_fetch_add(&value->references, 1);
+        atomic_fetch_add(&value->kept, 1);
+    }
+    return value;
+}
+
+void per_replica_show(cadre_per_replica *value)
+{
+    size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
+    for (size_t i = 0; !value->shown && i < own; i++) {
+        (void)tensor_take(value->tensors[i]);
+    }
+    value->shown = true;
+}
+
+void per_replica_lend(cadre_per_replica *value)
+{
+    per_replica_show(value);
+    atomic_fetch_add(&value->kept, 1);
+}
+
+void per_replica_drop(cadre_per_replica *value)
+{
+    if (value != NULL) {
+        atomic_fetch_sub(&value->kept, 1);
+        give_back(value);
+    }
+}
+
+cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
+{
+    struct cadre_error error = {0};
+    if (value == NULL) {
+        return NULL;
+    }
+    if (per_replica_require(value, __func__, "value", &error) != CADRE_OK) {
+        border(error.code, &error);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
+    return value;
+}
+
+void cadre_per_replica_release(cadre_per_replica *value)
+{
+    struct cadre_error error = {0};
+    if (value == NULL) {
+        return;
+    }
+    if (atomic_load(&value->references) > atomic_load(&value->kept)) {
+        give_back(value);
+        return;
+    }
+    cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+        "%s was called with a value of which the program holds no reference: a batch, an output of "
+        "cadre_run, or one that was released already; release only what was retained or made",
+        __func__);
+    show_misuse(SHOW_VALUE_RELEASED, &error);
+    border(error.code, &error);
+}
+
+uint32_t cadre_per_replica_count(const cadre_per_replica *value)
+{
+    return value == NULL ? 0 : value->replicas;
+}
+
+uint32_t cadre_per_replica_components(const cadre_per_replica *value)
+{
+    return value == NULL ? 0 : value->components;
+}
+
+cadre_tensor *const *cadre_local_results(const cadre_per_replica *value, uint32_t component)
+{
+    if (value == NULL || component >= value->components) {
+        return NULL;
+    }
+    value = owner_of((cadre_per_replica *)(uintptr_t)value, &component);
+    return &value->tensors[(size_t)component * value->replicas];
+}
+
+/* --- from a function --- */
+
+/* One replica's value. */
+static cadre_status call_function(const cadre_strategy *strategy, uint32_t local,
+    cadre_value_function function, void *user, cadre_element *ret_value, struct cadre_error *error)
+{
+    const cadre_value_context context = {
+        .replica_id_in_sync_group = strategy->replica_first + local,
+        .num_replicas_in_sync = cadre_strategy_num_replicas_in_sync(strategy),
+    };
+    *ret_value = (cadre_element){0};
+    user_call_begin();
+    cadre_status status =
+        user_call_end(function(&context, ret_value, user), "cadre_values_from_function", error);
+    if (status == CADRE_OK) {
+        status = user_call_check(ret_value, NULL, "cadre_values_from_function", error);
+    }
+    if (status != CADRE_OK) {
+        user_call_drop(ret_value);
+    }
+    return status;
+}
+
+/* Moves the tensors of `element` into the value, which is made by the first replica's. */
+static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
+    cadre_element *element, cadre_per_replica **value, struct cadre_error *error)
+{
+    if (*value == NULL) {
+        *value = per_replica_new(strategy->local_replicas, element->count);
+    }
+    if (*value == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
+    }
+    if (element->count != (*value)->components) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the value of replica %u has %u tensors, that of replica %u has %u; make equally many "
+            "for all",
+            strategy->replica_first, (*value)->components, strategy->replica_first + local,
+            element->count);
+    }
+    for (uint32_t i = 0; i < element->count; i++) {
+        *per_replica_at(*value, i, local) = element->tensors[i];
+        element->tensors[i] = NULL;
+    }
+    element->count = 0;
+    return CADRE_OK;
+}
+
+cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_function function,
+    void *user, cadre_per_replica **ret_values)
+{
+    struct cadre_error error = {0};
+    cadre_per_replica *value = NULL;
+    cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
+    if (status == CADRE_OK) {
+        *ret_values = NULL;
+        status = strategy_enter(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK && function == NULL) {
+        status = argument_require(NULL, __func__, "function", &error);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->local_replicas; i++) {
+        cadre_element element;
+        status = call_function(strategy, i, function, user, &element, &error);
+        if (status == CADRE_OK) {
+            status = put_value(strategy, i, &element, &value, &error);
+            cadre_element_clear(&element);
+        }
+    }
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(value);
+        return border(status, &error);
+    }
+    per_replica_show(value);
+    *ret_values = value;
+    return border(status, &error);
+}

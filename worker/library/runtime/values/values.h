@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of per-replica values. */
+#ifndef CADRE_RUNTIME_VALUES_H
+#define CADRE_RUNTIME_VALUES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/input.h"
+#include "cadre/replica.h"
+#include "common/base/error.h"
+#include "common/pure/digest.h"
+#include "worker/library/input/file_shares.h"
+
+/* Which samples of which files are fed in a step, and which files have nothing left after it
+ * (FILE).
+ */
+struct fed_files {
+    struct file_run *runs; /* owned */
+    size_t run_count;
+    uint64_t *done; /* owned */
+    size_t done_count;
+};
+
+void fed_files_clear(struct fed_files *files);
+
+/* Where a batch comes from. */
+struct batch_source {
+    cadre_distributed_dataset *dataset; /* NULL: not a batch */
+    uint64_t epoch;
+    uint64_t step;
+    int64_t global_rows;
+    uint64_t present;    /* replicas of this task that have an element; the others' are dummies */
+    uint64_t own_rows;   /* of them */
+    uint64_t generation; /* in which all tasks agreed on the step; 0: in none */
+    struct fed_files files; /* FILE: of this task ... */
+    struct fed_files all;   /* ... and of all, as agreed on */
+    uint64_t samples;       /* that this task feeds */
+    struct digest fed;      /* of them */
+    struct digest expected; /* provable: of all samples of the step, which the chief knows */
+    bool provable;
+    uint64_t cut;  /* of the dataset's input, that it is of */
+    bool consumed; /* it was run already */
+};
+
+/* Its memory is another one's after its end, at the earliest after RESTING_LEAST others have ended,
+ * and never anything else: so one that is gone can be told from one that lives. */
+struct cadre_per_replica {
+    atomic_uint references; /* 0: it is gone */
+    atomic_uint kept;       /* of these, the library's: the program cannot give them back */
+    uint32_t replicas;
+    uint32_t components;
+    struct batch_source source;
+    /* A value that was joined of others: theirs, one after the other; it has no tensors itself. So
+     * a batch stays the same batch, also when its tensors are replaced. */
+    uint32_t part_count;
+    cadre_per_replica **parts;
+    bool shown;              /* the references of `tensors` are the library's */
+    cadre_tensor **tensors;  /* [component][replica]; references, or NULL while it is filled */
+    cadre_per_replica *next; /* of those that are gone */
+};
+
+/* One reference more that is the library's, and giving one back. NULL is allowed. */
+cadre_per_replica *per_replica_keep(cadre_per_replica *value);
+void per_replica_drop(cadre_per_replica *value);
+
+/* The program gets to see it, with all its tensors, whose references are the library's from now on.
+ */
+void per_replica_show(cadre_per_replica *value);
+
+/* The same, and the reference that there is is the library's, for per_replica_drop. */
+void per_replica_lend(cadre_per_replica *value);
+
+/* What each public `function` asks first of a value that it was given as `argument`.
+ * INVALID_ARGUMENT: it is NULL, or gone. */
+cadre_status per_replica_require(const cadre_per_replica *value, const char *function,
+    const char *argument, struct cadre_error *error);
+
+/* What it holds, in words, of local replica 0: "f32 [2, 3]", "2 components, f32 [2] and i32 []".
+ * What does not fit is told by a digest of the types and shapes. Returns `text`. */
+const char *per_replica_text(const cadre_per_replica *value, char *text, size_t size);
+
+/* All tensors NULL; one reference, the caller's. NULL: no memory. */
+cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
+
+/* The place of one tensor. */
+cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
+
+/* The value with its tensors in the memory of the host: one more reference where all of them are,
+ * else a new one with copies of those on devices, which are waited for. */
+cadre_status values_on_host(
+    const cadre_per_replica *value, cadre_per_replica **ret_value, struct cadre_error *error);
+
+/* cadre_values_join; the caller has entered. */
+cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error);
+
+/* The batch that `value` is or has among its parts; NULL: it feeds nothing. NULL is allowed. */
+cadre_per_replica *per_replica_batch(cadre_per_replica *value);
+
+#endif

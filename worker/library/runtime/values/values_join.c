@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values made of values and of tensors. */
+#include "cadre/values.h"
+
+#include <stdlib.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/device.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/values/values.h"
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
+}
+
+/* --- out of devices --- */
+
+static bool on_host(cadre_per_replica *value)
+{
+    for (uint32_t i = 0; i < value->components; i++) {
+        for (uint32_t replica = 0; replica < value->replicas; replica++) {
+            if (tensor_device(*per_replica_at(value, i, replica)) != NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* One that replicas share stays one. */
+static cadre_status copy_place(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
+    uint32_t replica, struct cadre_error *error)
+{
+    cadre_tensor *tensor = *per_replica_at(from, component, replica);
+    cadre_tensor **place = per_replica_at(to, component, replica);
+    if (tensor_device(tensor) == NULL) {
+        *place = cadre_tensor_retain(tensor);
+        return CADRE_OK;
+    }
+    for (uint32_t i = 0; i < replica; i++) {
+        if (*per_replica_at(from, component, i) == tensor) {
+            *place = cadre_tensor_retain(*per_replica_at(to, component, i));
+            return CADRE_OK;
+        }
+    }
+    return tensor_copy_to(NULL, tensor, place, error);
+}
+
+cadre_status values_on_host(
+    const cadre_per_replica *value, cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    cadre_per_replica *from = (cadre_per_replica *)(uintptr_t)value;
+    *ret_value = NULL;
+    if (on_host(from)) {
+        *ret_value = cadre_per_replica_retain(from);
+        return CADRE_OK;
+    }
+    cadre_per_replica *copy = per_replica_new(value->replicas, value->components);
+    if (copy == NULL) {
+        return no_memory(error);
+    }
+    cadre_status status = CADRE_OK;
+    for (uint32_t i = 0; i < value->components; i++) {
+        for (uint32_t replica = 0; status == CADRE_OK && replica < value->replicas; replica++) {
+            status = copy_place(from, copy, i, replica, error);
+        }
+    }
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(copy);
+        return status;
+    }
+    *ret_value = copy;
+    return CADRE_OK;
+}
+
+/* --- joining --- */
+
+/* One argument as a value of its own. */
+static cadre_status take_argument(const cadre_strategy *strategy, const cadre_argument *argument,
+    uint32_t index, cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    if ((argument->values == NULL) == (argument->tensor == NULL)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "argument %u of a step has %s; give one of values and tensor", index,
+            argument->values == NULL ? "neither values nor a tensor" : "both values and a tensor");
+    }
+    if (argument->values != NULL) {
+        CADRE_TRY(per_replica_require(argument->values, "cadre_values_join", "values", error));
+        if (argument->values->replicas != strategy->local_replicas) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "argument %u of a step has values of %u replicas, and this task has %u; make them "
+                "with this strategy",
+                index, argument->values->replicas, strategy->local_replicas);
+        }
+        *ret_value = per_replica_keep(argument->values);
+        return CADRE_OK;
+    }
+    *ret_value = per_replica_new(strategy->local_replicas, 1);
+    if (*ret_value == NULL) {
+        return no_memory(error);
+    }
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        *per_replica_at(*ret_value, 0, i) = cadre_tensor_retain(argument->tensor);
+    }
+    per_replica_lend(*ret_value);
+    return CADRE_OK;
+}
+
+/* The joined value with all parts so far; what is missing is the caller's fault. */
+static cadre_status join(const cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica *joined, struct cadre_error *error)
+{
+    uint32_t batches = 0;
+    for (uint32_t i = 0; i < argument_count; i++) {
+        CADRE_TRY(take_argument(strategy, &arguments[i], i, &joined->parts[i], error));
+        joined->part_count++;
+        joined->components += joined->parts[i]->components;
+        batches += per_replica_batch(joined->parts[i]) != NULL ? 1 : 0;
+        if (joined->components > CADRE_ELEMENT_TENSORS_MAX) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the first %u arguments of a step have %u tensors; at most %d are possible", i + 1,
+                joined->components, CADRE_ELEMENT_TENSORS_MAX);
+        }
+    }
+    if (batches > 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%u batches are among the arguments of a step, which feeds the samples of one; take "
+            "the datasets together with cadre_dataset_zip",
+            batches);
+    }
+    return CADRE_OK;
+}
+
+cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error)
+{
+    *ret_values = NULL;
+    if (argument_count == 0 || argument_count > CADRE_ELEMENT_TENSORS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%u arguments were given to a step; give 1 to %d", argument_count,
+            CADRE_ELEMENT_TENSORS_MAX);
+    }
+    cadre_per_replica *joined = per_replica_new(strategy->local_replicas, 0);
+    cadre_per_replica **parts = calloc(argument_count, sizeof *parts);
+    if (joined == NULL || parts == NULL) {
+        free(parts);
+        cadre_per_replica_release(joined);
+        return no_memory(error);
+    }
+    joined->parts = parts;
+    cadre_status status = join(strategy, arguments, argument_count, joined, error);
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(joined);
+        return status;
+    }
+    *ret_values = joined;
+    return CADRE_OK;
+}
+
+cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument arguments[],
+    uint32_t argument_count, cadre_per_replica **ret_values)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
+    if (status == CADRE_OK) {
+        *ret_values = NULL;
+        status = strategy_require_inside(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = argument_require(arguments, __func__, "arguments", &error);
+    }
+    if (status == CADRE_OK) {
+        status = values_join(strategy, arguments, argument_count, ret_values, &error);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *const tensors[],
+    uint32_t tensor_count, cadre_per_replica **ret_values)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
+    if (status == CADRE_OK) {
+        *ret_values = NULL;
+        status = strategy_require_inside(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = argument_require(tensors, __func__, "tensors", &error);
+    }
+    if (status == CADRE_OK && tensor_count != strategy->local_replicas) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "%u tensors were given for the %u replicas of this task; give one for each",
+            tensor_count, strategy->local_replicas);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < tensor_count; i++) {
+        if (tensors[i] == NULL) {
+            status = cadre_error_set(
+                &error, CADRE_INVALID_ARGUMENT, "the tensor of local replica %u is NULL", i);
+        }
+    }
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    cadre_per_replica *value = per_replica_new(tensor_count, 1);
+    if (value == NULL) {
+        return border(no_memory(&error), &error);
+    }
+    for (uint32_t i = 0; i < tensor_count; i++) {
+        *per_replica_at(value, 0, i) = cadre_tensor_retain(tensors[i]);
+    }
+    per_replica_show(value);
+    *ret_values = value;
+    return CADRE_OK;
+}
+
+bool cadre_per_replica_is_plain(const cadre_per_replica *value, uint32_t component)
+{
+    cadre_tensor *const *tensors = cadre_local_results(value, component);
+    bool plain = tensors != NULL;
+    for (uint32_t i = 1; plain && i < value->replicas; i++) {
+        plain = tensors[i] == tensors[0];
+    }
+    return plain;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Assignments: the public functions, and what may be assigned to what. */
+#include "worker/library/runtime/variables/assign.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_numbers.h"
+
+static void write_on_host(
+    const cadre_variable *variable, void *value, const void *from, enum cadre_assignment how)
+{
+    if (how == CADRE_ASSIGN) {
+        memcpy(value, from, variable->bytes);
+    } else {
+        numbers_add(value, from, variable->count, variable->dtype, how == CADRE_ASSIGN_SUB);
+    }
+}
+
+/* `from` is on the component's device. */
+static cadre_status write_on_device(const cadre_variable *variable,
+    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
+    struct cadre_error *error)
+{
+    const struct device *device = component->device;
+    const void *data = cadre_tensor_const_data(from);
+    variable_wrote(variable);
+    if (variable->bytes == 0) {
+        return CADRE_OK;
+    }
+    if (how == CADRE_ASSIGN) {
+        return device->ops->copy(component->value, data, variable->bytes, device->compute, error);
+    }
+    return device->ops->arithmetic(how == CADRE_ASSIGN_SUB ? DEVICE_SUB : DEVICE_ADD,
+        variable->dtype, component->value, data, (size_t)variable->count, device->compute, error);
+}
+
+/* A copy on `device`; the host's memory that it is of may be changed when this returns. */
+static cadre_status bring(struct device *device, const cadre_tensor *from, cadre_tensor **ret_here,
+    struct cadre_error *error)
+{
+    if (tensor_device(from) != NULL) {
+        return tensor_copy_begin(device, from, ret_here, error);
+    }
+    CADRE_TRY(tensor_create_on(device, NULL, cadre_tensor_dtype(from), cadre_tensor_rank(from),
+        cadre_tensor_dims(from), ret_here, error));
+    cadre_status status = device_send(device, device->compute, cadre_tensor_data(*ret_here),
+        cadre_tensor_const_data(from), cadre_tensor_bytes(from), error);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(*ret_here);
+        *ret_here = NULL;
+    }
+    return status;
+}
+
+cadre_status assign_write(const cadre_variable *variable,
+    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
+    struct cadre_error *error)
+{
+    struct device *device = component->device;
+    struct device *source = tensor_device(from);
+    cadre_tensor *here = NULL;
+    if (device == NULL && source == NULL) {
+        write_on_host(variable, component->value, cadre_tensor_const_data(from), how);
+        return CADRE_OK;
+    }
+    if (device == NULL) {
+        CADRE_TRY(tensor_copy_to(NULL, from, &here, error));
+        write_on_host(variable, component->value, cadre_tensor_const_data(here), how);
+        cadre_tensor_release(here);
+        return CADRE_OK;
+    }
+    if (source == NULL && how == CADRE_ASSIGN) {
+        return variable_from_host(
+            variable, component, 0, cadre_tensor_const_data(from), variable->bytes, error);
+    }
+    if (source != device) {
+        CADRE_TRY(bring(device, from, &here, error));
+    }
+    cadre_status status =
+        write_on_device(variable, component, here != NULL ? here : from, how, error);
+    cadre_tensor_release(here);
+    return status;
+}
+
+/* --- what may be assigned --- */
+
+static cadre_status check_how(
+    const cadre_variable *variable, enum cadre_assignment how, struct cadre_error *error)
+{
+    if (how < CADRE_ASSIGN || how > CADRE_ASSIGN_SUB) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%d is no way to assign; use CADRE_ASSIGN, CADRE_ASSIGN_ADD or CADRE_ASSIGN_SUB",
+            (int)how);
+    }
+    bool number = variable->dtype != CADRE_BOOL && variable->dtype != CADRE_STRING;
+    if (how != CADRE_ASSIGN && !number) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' holds %s: nothing can be added to it, only assigned", variable->name,
+            variable->dtype == CADRE_BOOL ? "truth values" : "strings");
+    }
+    return CADRE_OK;
+}
+
+/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
+static cadre_status check_value(
+    const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
+{
+    const cadre_variable *variable = assignment->variable;
+    bool same = cadre_tensor_dtype(value) == variable->dtype &&
+                cadre_tensor_rank(value) == variable->rank &&
+                memcmp(cadre_tensor_dims(value), variable->dims,
+                    variable->rank * sizeof variable->dims[0]) == 0;
+    if (!same) {
+        char is[TENSOR_SHAPE_TEXT_BYTES];
+        char wanted[TENSOR_SHAPE_TEXT_BYTES];
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is %s and cannot be assigned %s; give a tensor of its type and shape",
+            variable->name,
+            tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted),
+            tensor_shape_text(
+                cadre_tensor_dtype(value), cadre_tensor_rank(value), cadre_tensor_dims(value), is));
+    }
+    return check_how(variable, assignment->how, error);
+}
+
+static cadre_status check_values(const struct assignment *assignment, struct cadre_error *error)
+{
+    const cadre_variable *variable = assignment->variable;
+    const cadre_per_replica *values = assignment->values;
+    if (variable->kind == CADRE_VARIABLE_REGULAR || variable->dtype == CADRE_STRING) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' has no components of replicas, being %s; assign one tensor",
+            variable->name,
+            variable->dtype == CADRE_STRING ? "strings" : "created outside of any strategy");
+    }
+    if (values->components != 1 || values->replicas != variable->component_count) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s takes one tensor for each component of variable '%s' on this task (%u), and was "
+            "given %u tensors for each of %u replicas",
+            assignment->function, variable->name, variable->component_count, values->components,
+            values->replicas);
+    }
+    for (uint32_t local = 0; local < values->replicas; local++) {
+        CADRE_TRY(check_value(assignment, cadre_local_results(values, 0)[local], error));
+    }
+    return CADRE_OK;
+}
+
+/* --- by context --- */
+
+static cadre_status check_context(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    if (replica == NULL) {
+        return variable_enter(assignment->variable, assignment->function, error);
+    }
+    CADRE_TRY(argument_require(assignment->variable, assignment->function, "variable", error));
+    CADRE_TRY(step_require_here(replica, assignment->function, error));
+    return variable_require_own(replica, assignment->variable, assignment->function, error);
+}
+
+static cadre_status assign_here(cadre_replica *replica, const struct assignment *assignment,
+    uint32_t *updates, struct cadre_error *error)
+{
+    cadre_variable *variable = assignment->variable;
+    CADRE_TRY(assignment->values != NULL ? check_values(assignment, error)
+                                         : check_value(assignment, assignment->value, error));
+    if (variable->kind == CADRE_VARIABLE_REGULAR) {
+        return assign_plain(assignment, error);
+    }
+    if (updates != NULL) {
+        return assign_component(assignment, *updates, error);
+    }
+    return replica != NULL ? assign_in_replica(replica, assignment, error)
+                           : assign_everywhere(assignment, error);
+}
+
+/* All tasks look at what is assigned in cross-replica context, and regular variables are the
+ * host's: then a value on a device comes to the host first, once. */
+static cadre_status assign_placed(cadre_replica *replica, const struct assignment *assignment,
+    uint32_t *updates, struct cadre_error *error)
+{
+    const cadre_variable *variable = assignment->variable;
+    bool on_host = variable->kind == CADRE_VARIABLE_REGULAR || variable->on_read ||
+                   (replica == NULL && updates == NULL);
+    if (assignment->values != NULL || !on_host || tensor_device(assignment->value) == NULL) {
+        return assign_here(replica, assignment, updates, error);
+    }
+    cadre_tensor *value = NULL;
+    struct assignment placed = *assignment;
+    CADRE_TRY(tensor_copy_to(NULL, assignment->value, &value, error));
+    placed.value = value;
+    cadre_status status = assign_here(replica, &placed, updates, error);
+    cadre_tensor_release(value);
+    return status;
+}
+
+cadre_status assign_make(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    uint32_t local = 0;
+    bool updates = replica == NULL && context_update(&local);
+    cadre_status status = check_context(replica, assignment, error);
+    if (status == CADRE_OK && assignment->values == NULL) {
+        status = argument_require(assignment->value, assignment->function, "value", error);
+    }
+    if (status == CADRE_OK) {
+        status = assign_placed(replica, assignment, updates ? &local : NULL, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica != NULL ? replica : variable_writer(), error);
+    }
+    return status;
+}
+
+/* --- public: tensors --- */
+
+static cadre_status assign_tensor(cadre_replica *replica, cadre_variable *variable,
+    const cadre_tensor *value, enum cadre_assignment how, const char *function)
+{
+    struct cadre_error error = {0};
+    const struct assignment assignment = {
+        .function = function, .how = how, .variable = variable, .value = value};
+    return border(assign_make(replica, &assignment, &error), &error);
+}
+
+cadre_status cadre_variable_assign(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
+{
+    return assign_tensor(replica, variable, value, CADRE_ASSIGN, __func__);
+}
+
+cadre_status cadre_variable_assign_add(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
+{
+    return assign_tensor(replica, variable, value, CADRE_ASSIGN_ADD, __func__);
+}
+
+cadre_status cadre_variable_assign_sub(
+    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
+{
+    return assign_tensor(replica, variable, value, CADRE_ASSIGN_SUB, __func__);
+}
+
+cadre_status cadre_variable_assign_values(
+    cadre_variable *variable, enum cadre_assignment how, const cadre_per_replica *values)
+{
+    struct cadre_error error = {0};
+    const struct assignment assignment = {
+        .function = __func__, .how = how, .variable = variable, .values = values};
+    cadre_status status = per_replica_require(values, __func__, "values", &error);
+    if (status == CADRE_OK) {
+        status = assign_make(NULL, &assignment, &error);
+    }
+    return border(status, &error);
+}
+
+/* --- public: numbers --- */
+
+static cadre_status assign_number(cadre_replica *replica, cadre_variable *variable, double number,
+    enum cadre_assignment how, const char *function)
+{
+    struct cadre_error error = {0};
+    cadre_tensor *value = NULL;
+    struct assignment assignment = {
+        .function = function, .how = how, .variable = variable, .literal = true};
+    cadre_status status = check_context(replica, &assignment, &error);
+    if (status == CADRE_OK) {
+        status = literal_tensor(variable, number, &value, &error);
+    }
+    if (status == CADRE_OK) {
+        assignment.value = value;
+        status = assign_make(replica, &assignment, &error);
+    } else {
+        step_refused(replica != NULL ? replica : variable_writer(), &error);
+    }
+    cadre_tensor_release(value);
+    return border(status, &error);
+}
+
+cadre_status cadre_variable_assign_literal(
+    cadre_replica *replica, cadre_variable *variable, double value)
+{
+    return assign_number(replica, variable, value, CADRE_ASSIGN, __func__);
+}
+
+cadre_status cadre_variable_assign_add_literal(
+    cadre_replica *replica, cadre_variable *variable, double value)
+{
+    return assign_number(replica, variable, value, CADRE_ASSIGN_ADD, __func__);
+}
+
+cadre_status cadre_variable_assign_sub_literal(
+    cadre_replica *replica, cadre_variable *variable, double value)
+{
+    return assign_number(replica, variable, value, CADRE_ASSIGN_SUB, __func__);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Assignments in replica context. */
+#include <math.h>
+#include <string.h>
+
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/variables/assign.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable_share.h"
+
+/* A host number is the same on all replicas, and they only see to it that it is. */
+static cadre_status meet_with_literal(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    const cadre_variable *variable = assignment->variable;
+    if (variable->aggregation == CADRE_AGGREGATION_SUM && replica->strategy->replica_count > 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' sums what its %u replicas assign, and a number is the same on all "
+            "of them, so that it is not clear what their sum is to be; give a tensor of each",
+            assignment->function, variable->name, replica->strategy->replica_count);
+    }
+    char value[ASSIGN_VALUE_BYTES];
+    char text[CHANGE_TEXT_BYTES];
+    uint64_t key = assign_key(assignment, value);
+    change_text(assignment->function, variable, value, text);
+    return variables_meet(replica, text, key, NULL, 0, error);
+}
+
+/* *ret_combined is a tensor to release. */
+static cadre_status combine(cadre_replica *replica, const struct assignment *assignment,
+    cadre_tensor **ret_combined, struct cadre_error *error)
+{
+    cadre_status status = tensor_copy(assignment->value, ret_combined, error);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    switch (assignment->variable->aggregation) {
+    case CADRE_AGGREGATION_SUM:
+        return collective_all_reduce(replica, CADRE_SUM, ret_combined, 1, 0, error);
+    case CADRE_AGGREGATION_MEAN:
+        return collective_all_reduce(replica, CADRE_MEAN, ret_combined, 1, 0, error);
+    case CADRE_AGGREGATION_ONLY_FIRST_REPLICA:
+        return collective_broadcast(replica, 0, ret_combined, 1, error);
+    case CADRE_AGGREGATION_NONE:
+        break;
+    }
+    return CADRE_OK;
+}
+
+/* Each replica its own component, without asking the others. */
+static bool is_own(const cadre_variable *variable)
+{
+    return variable->on_read || variable->aggregation == CADRE_AGGREGATION_NONE;
+}
+
+static cadre_status write(cadre_replica *replica, const struct assignment *assignment,
+    const cadre_tensor *value, struct cadre_error *error)
+{
+    struct variable_component *component = NULL;
+    cadre_status status = share_begin(replica, assignment->variable, &component, error);
+    if (status == CADRE_OK && component != NULL) {
+        status = assign_write(assignment->variable, component, value, assignment->how, error);
+    }
+    return share_end(replica, assignment->variable, status, error);
+}
+
+cadre_status assign_in_replica(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    cadre_variable *variable = assignment->variable;
+    cadre_tensor *combined = NULL;
+    if (variable->dtype == CADRE_STRING) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' holds strings, which are assigned between steps only; assign it in "
+            "cross-replica context",
+            variable->name);
+    }
+    CADRE_TRY(share_check(replica, variable, error));
+    if (is_own(variable)) {
+        return write(replica, assignment, assignment->value, error);
+    }
+    cadre_status status = assignment->literal ? meet_with_literal(replica, assignment, error)
+                                              : combine(replica, assignment, &combined, error);
+    if (status == CADRE_OK) {
+        status =
+            write(replica, assignment, assignment->literal ? assignment->value : combined, error);
+    }
+    cadre_tensor_release(combined);
+    return status;
+}

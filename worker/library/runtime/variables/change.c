@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/variables/change.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/values/values.h"
+
+uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (; size >= sizeof key; at += sizeof key, size -= sizeof key) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        key = collective_key(key, word);
+    }
+    for (; size > 0; at++, size--) {
+        key = collective_key(key, *at);
+    }
+    return key;
+}
+
+uint64_t change_key(const char *function, const cadre_variable *variable)
+{
+    return collective_key_text(collective_key_text(0, function), variable->name);
+}
+
+const char *change_text(const char *function, const cadre_variable *variable, const char *value,
+    char text[CHANGE_TEXT_BYTES])
+{
+    char name[VARIABLE_SHORT_BYTES];
+    snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
+        value == NULL ? "" : ", ", value == NULL ? "" : value);
+    return text;
+}
+
+static cadre_status no_memory(const struct change *change, struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory for the outputs of %s", change->function);
+}
+
+/* An aggregating variable has one component, and its one task never adopts a step. */
+static bool is_single(const struct change *change)
+{
+    return change->variable->kind == CADRE_VARIABLE_AGGREGATING;
+}
+
+static uint32_t pieces(const struct change *change)
+{
+    return is_single(change) ? 1 : change->variable->strategy->local_replicas;
+}
+
+/* --- here and now --- */
+
+/* Each local component in turn. */
+static cadre_status change_here(
+    const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
+{
+    cadre_status status = change->once == NULL ? CADRE_OK : change->once(change, error);
+    for (uint32_t local = 0; status == CADRE_OK && local < pieces(change); local++) {
+        cadre_tensor *unasked = NULL;
+        cadre_tensor **output = outputs == NULL ? &unasked : per_replica_at(outputs, 0, local);
+        status = change->each(change, local, output, error);
+        cadre_tensor_release(unasked);
+    }
+    return status;
+}
+
+/* What others may still ask for is kept before it is changed. What was restored counts again at the
+ * first step. */
+static void settle(const struct change *change)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    outside_settle(strategy, change->variable);
+    change->variable->restored = false;
+    for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
+        outside_settle(strategy, strategy->variables[i]);
+        strategy->variables[i]->restored = false;
+    }
+}
+
+/* The totals that follow from the components which were written. A function of the program may have
+ * written to any variable, on any replica: all tasks fold the same ones. */
+static cadre_status fold(const struct change *change, struct cadre_error *error)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    for (uint32_t i = 0; i < strategy->variable_count; i++) {
+        cadre_variable *variable = strategy->variables[i];
+        bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
+        if (changed && variable->on_read) {
+            CADRE_TRY(on_read_fold_outside(variable, error));
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Before the first step the program sets its variables up, and a task that comes later does again
+ * what the others did: neither is a step. */
+static cadre_status change_at_once(
+    const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    settle(change);
+    cadre_status status = change_here(change, outputs, error);
+    if (status == CADRE_OK) {
+        status = fold(change, error);
+    }
+    if (status == CADRE_OK) {
+        variables_commit(strategy);
+    } else {
+        variables_restore(strategy);
+    }
+    return status;
+}
+
+/* --- as a step --- */
+
+struct stepping {
+    const struct change *change;
+    bool outputs;         /* are asked for */
+    cadre_tensor *single; /* that of the one component */
+};
+
+/* The function of the ledger step that a change between steps is. */
+static cadre_status change_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    struct stepping *stepping = user;
+    const struct change *change = stepping->change;
+    struct cadre_error error = {0};
+    cadre_tensor *output = NULL;
+    char text[CHANGE_TEXT_BYTES];
+    change_text(change->function, change->variable, change->value, text);
+    cadre_status status = variables_meet(replica, text, change->key, NULL, 0, &error);
+    if (status == CADRE_OK && change->once != NULL && replica->local == 0) {
+        status = change->once(change, &error);
+    }
+    if (status == CADRE_OK && (replica->local == 0 || !is_single(change))) {
+        status = change->each(change, replica->local, &output, &error);
+    }
+    if (!stepping->outputs) {
+        cadre_tensor_release(output);
+    } else if (!is_single(change)) {
+        outputs[0] = output;
+    } else if (replica->local == 0) {
+        cadre_tensor_release(stepping->single); /* of a step that is done again */
+        stepping->single = output;
+    }
+    return border(status, &error);
+}
+
+static cadre_status change_in_a_step(
+    const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
+{
+    cadre_per_replica *outputs = NULL;
+    struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
+    uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
+    cadre_strategy *strategy = change->variable->strategy;
+    strategy->changes = true;
+    cadre_status status = cadre_run(strategy, change_step, NULL, n_outputs, &stepping, &outputs);
+    strategy->changes = false;
+    if (status != CADRE_OK) {
+        cadre_tensor_release(stepping.single);
+        return cadre_error_set(error, status, "%s: variable '%s' was not changed: %s",
+            change->function, change->variable->name, cadre_error_message());
+    }
+    if (ret_outputs != NULL && is_single(change)) {
+        *ret_outputs = per_replica_new(1, 1);
+        if (*ret_outputs == NULL) {
+            cadre_tensor_release(stepping.single);
+            return no_memory(change, error);
+        }
+        *per_replica_at(*ret_outputs, 0, 0) = stepping.single;
+        per_replica_show(*ret_outputs);
+    } else if (ret_outputs != NULL) {
+        *ret_outputs = cadre_per_replica_retain(outputs);
+    }
+    return CADRE_OK;
+}
+
+cadre_status change_make(
+    const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
+{
+    cadre_strategy *strategy = change->variable->strategy;
+    cadre_per_replica *outputs = NULL;
+    if (ret_outputs != NULL) {
+        *ret_outputs = NULL;
+    }
+    if (strategy_arrives(strategy)) {
+        return CADRE_OK;
+    }
+    bool at_once = strategy_position(strategy) == 0 || strategy_warm(strategy);
+    if (!context_merging() && !at_once) {
+        return change_in_a_step(change, ret_outputs, error);
+    }
+    if (ret_outputs != NULL && (outputs = per_replica_new(pieces(change), 1)) == NULL) {
+        return no_memory(change, error);
+    }
+    cadre_status status = context_merging() ? change_here(change, outputs, error)
+                                            : change_at_once(change, outputs, error);
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(outputs);
+        return status;
+    }
+    if (ret_outputs != NULL) {
+        per_replica_show(outputs);
+        *ret_outputs = outputs;
+    }
+    return CADRE_OK;
+}

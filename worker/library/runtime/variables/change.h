@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A change of variables from cross-replica context: how it is carried out depends on where the
+ * program stands.
+ *
+ *     the task arrives                 not at all: others made it, and the state came from them
+ *     before the first step, or warm   at once, and alone
+ *     in the function of a merge call  as a part of the step at hand
+ *     else                             as a ledger step of its own, in which all replicas meet */
+#ifndef CADRE_RUNTIME_CHANGE_H
+#define CADRE_RUNTIME_CHANGE_H
+
+#include "cadre/replica.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+
+struct change {
+    const char *function; /* that the program called */
+    cadre_variable *variable;
+    uint64_t key; /* of all that must be equal on all tasks; looked at in a step of its own */
+    /* Called for each local component, in a step by the thread of its replica: writes it. `output`
+     * is the place for a tensor. */
+    cadre_status (*each)(const struct change *change, uint32_t local, cadre_tensor **output,
+        struct cadre_error *error);
+    /* What a task has once: the total, strings. NULL: nothing, and then the total of a variable
+     * that is combined when read follows from its components. */
+    cadre_status (*once)(const struct change *change, struct cadre_error *error);
+    const char *value; /* that is written, in words, for those that write another; NULL: none */
+    bool goes_on;      /* `each` may write to other variables too */
+    const void *what;
+};
+
+/* *ret_outputs (of each local component) is the caller's to release, and NULL in a task that
+ * arrives; `ret_outputs` NULL: they are dropped. */
+cadre_status change_make(
+    const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error);
+
+/* The key of a change: its name, what it is done to, and numbers folded in with collective_key. */
+uint64_t change_key(const char *function, const cadre_variable *variable);
+/* And how it reads: "cadre_variable_assign('weight', 0.5)"; `value` NULL: without one. Returns
+ * `text`. */
+#define CHANGE_TEXT_BYTES 112
+const char *change_text(const char *function, const cadre_variable *variable, const char *value,
+    char text[CHANGE_TEXT_BYTES]);
+uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size);
+
+#endif

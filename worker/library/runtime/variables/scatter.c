@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scatter: sparse values are combined over the replicas, then applied row by row. */
+#include "cadre/scatter.h"
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/runtime/values/axis_sum.h"
+#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/collectives/collective_gather.h"
+#include "worker/library/runtime/variables/scatter_rows.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_plain.h"
+#include "worker/library/runtime/variables/variable_share.h"
+
+struct scatter {
+    const char *function; /* that the program called */
+    enum scatter_op op;
+    cadre_variable *variable;
+    const cadre_sparse *value;
+};
+
+/* Rows are changed on the host: a component on a device comes there and goes back, all of it. */
+static cadre_status scatter_component(const struct scatter *scatter,
+    const struct variable_component *component, const cadre_sparse *value,
+    struct cadre_error *error)
+{
+    void *to = NULL;
+    CADRE_TRY(component_edit_begin(scatter->variable, component, &to, error));
+    scatter_rows(scatter->variable, to, scatter->op, value);
+    return component_edit_end(scatter->variable, component, to, CADRE_OK, error);
+}
+
+/* --- what may be scattered --- */
+
+static cadre_status check_kind(const struct scatter *scatter, struct cadre_error *error)
+{
+    const cadre_variable *variable = scatter->variable;
+    if (variable->on_read) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "%s: variable '%s' is combined when read, and rows of such a one cannot be changed; "
+            "assign it as a whole",
+            scatter->function, variable->name);
+    }
+    bool ordered = scatter->op >= SCATTER_MIN && variable->kind != CADRE_VARIABLE_REGULAR;
+    if (ordered && (variable->aggregation == CADRE_AGGREGATION_SUM ||
+                       variable->aggregation == CADRE_AGGREGATION_MEAN)) {
+        return cadre_error_set(error, CADRE_UNIMPLEMENTED,
+            "%s: variable '%s' aggregates by %s, which is not defined for it; create it with "
+            "CADRE_AGGREGATION_ONLY_FIRST_REPLICA or NONE",
+            scatter->function, variable->name,
+            variable->aggregation == CADRE_AGGREGATION_SUM ? "sum" : "mean");
+    }
+    bool number = variable->dtype != CADRE_BOOL || scatter->op == SCATTER_UPDATE;
+    if (variable->dtype == CADRE_STRING || !number) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' holds %s, which cannot be changed so; assign it as a whole",
+            scatter->function, variable->name,
+            variable->dtype == CADRE_BOOL ? "truth values" : "strings");
+    }
+    return CADRE_OK;
+}
+
+static cadre_status misfit(const struct scatter *scatter, struct cadre_error *error)
+{
+    const cadre_variable *variable = scatter->variable;
+    const cadre_tensor *values = scatter->value->values;
+    const cadre_tensor *indices = scatter->value->indices;
+    char is[TENSOR_SHAPE_TEXT_BYTES];
+    char at[TENSOR_SHAPE_TEXT_BYTES];
+    char wanted[TENSOR_SHAPE_TEXT_BYTES];
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s: variable '%s' is %s, and the sparse value has values %s, indices %s and %lld rows "
+        "(-1: "
+        "any); give values of its type and of its shape behind the first dimension, and one i64 "
+        "index for each of their rows",
+        scatter->function, variable->name,
+        tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted),
+        tensor_shape_text(
+            cadre_tensor_dtype(values), cadre_tensor_rank(values), cadre_tensor_dims(values), is),
+        tensor_shape_text(cadre_tensor_dtype(indices), cadre_tensor_rank(indices),
+            cadre_tensor_dims(indices), at),
+        (long long)scatter->value->rows);
+}
+
+static cadre_status check_shapes(const struct scatter *scatter, struct cadre_error *error)
+{
+    const cadre_variable *variable = scatter->variable;
+    const cadre_tensor *values = scatter->value->values;
+    const cadre_tensor *indices = scatter->value->indices;
+    CADRE_TRY(argument_require(values, scatter->function, "value->values", error));
+    CADRE_TRY(argument_require(indices, scatter->function, "value->indices", error));
+    bool fits =
+        variable->rank >= 1 && cadre_tensor_dtype(values) == variable->dtype &&
+        cadre_tensor_rank(values) == variable->rank && cadre_tensor_dtype(indices) == CADRE_I64 &&
+        cadre_tensor_rank(indices) == 1 &&
+        cadre_tensor_rows(indices) == cadre_tensor_rows(values) &&
+        (scatter->value->rows == CADRE_DIMENSION_ANY || scatter->value->rows == variable->dims[0]);
+    for (uint32_t axis = 1; fits && axis < variable->rank; axis++) {
+        fits = cadre_tensor_dim(values, axis) == variable->dims[axis];
+    }
+    return fits ? CADRE_OK : misfit(scatter, error);
+}
+
+/* --- in replica context --- */
+
+/* What a replica gives to the others: its own value, or, of the first one's alone, nothing. */
+static cadre_status offer(const cadre_replica *replica, const struct scatter *scatter,
+    cadre_tensor *ret_parts[2], struct cadre_error *error)
+{
+    const cadre_sparse *value = scatter->value;
+    int64_t dims[CADRE_RANK_MAX] = {0};
+    if (scatter->variable->aggregation != CADRE_AGGREGATION_ONLY_FIRST_REPLICA ||
+        replica->id == 0) {
+        ret_parts[0] = cadre_tensor_retain(value->values);
+        ret_parts[1] = cadre_tensor_retain(value->indices);
+        return CADRE_OK;
+    }
+    for (uint32_t axis = 1; axis < scatter->variable->rank; axis++) {
+        dims[axis] = scatter->variable->dims[axis];
+    }
+    CADRE_TRY(tensor_create(
+        scatter->variable->dtype, scatter->variable->rank, dims, &ret_parts[0], error));
+    return tensor_create(CADRE_I64, 1, dims, &ret_parts[1], error);
+}
+
+static cadre_status gather(cadre_replica *replica, const struct scatter *scatter,
+    cadre_tensor *const parts[2], cadre_tensor *ret_all[2], struct cadre_error *error)
+{
+    const struct step_call call = {.function = scatter->function,
+        .key = collective_key_tensor(change_key(scatter->function, scatter->variable), parts[0], 0),
+        .root = -1,
+        .tensor_count = 1,
+        .first = parts[0]};
+    struct step_note note;
+    CADRE_TRY(step_enter(replica, &call, &note, error));
+    cadre_status status = collective_gather(
+        replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_all, error);
+    return step_collective_end(replica, status, error);
+}
+
+/* The values of all replicas, or of the first; to be cleared. */
+static cadre_status combine(cadre_replica *replica, const struct scatter *scatter,
+    cadre_sparse *ret_combined, struct cadre_error *error)
+{
+    cadre_tensor *parts[2] = {NULL, NULL};
+    cadre_tensor *all[2] = {NULL, NULL};
+    cadre_status status = offer(replica, scatter, parts, error);
+    if (status == CADRE_OK) {
+        status = gather(replica, scatter, parts, all, error);
+    }
+    cadre_tensor_release(parts[0]);
+    cadre_tensor_release(parts[1]);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    if (scatter->variable->aggregation == CADRE_AGGREGATION_MEAN) {
+        axis_divide(cadre_tensor_data(all[0]), (size_t)cadre_tensor_count(all[0]),
+            scatter->variable->dtype, replica->strategy->replica_count);
+    }
+    *ret_combined = (cadre_sparse){.values = all[0], .indices = all[1]};
+    return CADRE_OK;
+}
+
+static cadre_status write(cadre_replica *replica, const struct scatter *scatter,
+    const cadre_sparse *value, struct cadre_error *error)
+{
+    struct variable_component *component = NULL;
+    CADRE_TRY(scatter_check_rows(scatter->variable, scatter->op, value, error));
+    cadre_status status = share_begin(replica, scatter->variable, &component, error);
+    if (status == CADRE_OK && component != NULL) {
+        status = scatter_component(scatter, component, value, error);
+    }
+    return share_end(replica, scatter->variable, status, error);
+}
+
+static cadre_status scatter_in_replica(
+    cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+{
+    cadre_sparse combined = {0};
+    CADRE_TRY(share_check(replica, scatter->variable, error));
+    if (scatter->variable->aggregation == CADRE_AGGREGATION_NONE) {
+        return write(replica, scatter, scatter->value, error);
+    }
+    CADRE_TRY(combine(replica, scatter, &combined, error));
+    cadre_status status = write(replica, scatter, &combined, error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        step_collective_end(replica, status, error); /* all replicas come to it alike */
+    }
+    cadre_sparse_clear(&combined);
+    return status;
+}
+
+/* --- elsewhere --- */
+
+static cadre_status write_local(
+    const struct scatter *scatter, uint32_t local, struct cadre_error *error)
+{
+    struct variable_component *component = variable_component(scatter->variable, local);
+    CADRE_TRY(component_open_write(scatter->variable, component, error));
+    return scatter_component(scatter, component, scatter->value, error);
+}
+
+static cadre_status write_component(
+    const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
+{
+    (void)output;
+    return write_local(change->what, local, error);
+}
+
+static cadre_status scatter_everywhere(const struct scatter *scatter, struct cadre_error *error)
+{
+    const cadre_sparse *value = scatter->value;
+    struct change change = {.function = scatter->function,
+        .variable = scatter->variable,
+        .key = change_key(scatter->function, scatter->variable),
+        .each = write_component,
+        .what = scatter};
+    change.key = change_key_bytes(
+        change.key, cadre_tensor_const_data(value->values), cadre_tensor_bytes(value->values));
+    change.key = change_key_bytes(
+        change.key, cadre_tensor_const_data(value->indices), cadre_tensor_bytes(value->indices));
+    return change_make(&change, NULL, error);
+}
+
+static cadre_status scatter_outside(const struct scatter *scatter, struct cadre_error *error)
+{
+    cadre_variable *variable = scatter->variable;
+    uint32_t local = 0;
+    void *to = NULL;
+    CADRE_TRY(scatter_check_rows(variable, scatter->op, scatter->value, error));
+    if (variable->kind == CADRE_VARIABLE_REGULAR) {
+        to = plain_open(variable);
+        scatter_rows(variable, to, scatter->op, scatter->value);
+        plain_close();
+        return CADRE_OK;
+    }
+    if (!context_update(&local)) {
+        return scatter_everywhere(scatter, error);
+    }
+    return write_local(scatter, local, error);
+}
+
+/* --- public --- */
+
+static cadre_status check(
+    const cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+{
+    if (replica != NULL) {
+        CADRE_TRY(step_require_here(replica, scatter->function, error));
+        CADRE_TRY(variable_require_own(replica, scatter->variable, scatter->function, error));
+    } else {
+        CADRE_TRY(variable_enter(scatter->variable, scatter->function, error));
+    }
+    CADRE_TRY(argument_require(scatter->value, scatter->function, "value", error));
+    CADRE_TRY(check_kind(scatter, error));
+    return check_shapes(scatter, error);
+}
+
+/* With indices and values in the host's memory. */
+static cadre_status scatter_make(
+    cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+{
+    cadre_sparse value = {.rows = scatter->value->rows};
+    struct scatter placed = *scatter;
+    placed.value = &value;
+    cadre_status status = tensor_on_host(scatter->value->values, &value.values, error);
+    if (status == CADRE_OK) {
+        status = tensor_on_host(scatter->value->indices, &value.indices, error);
+    }
+    if (status == CADRE_OK) {
+        bool own = replica != NULL && scatter->variable->kind != CADRE_VARIABLE_REGULAR;
+        status =
+            own ? scatter_in_replica(replica, &placed, error) : scatter_outside(&placed, error);
+    }
+    cadre_tensor_release(value.values);
+    cadre_tensor_release(value.indices);
+    return status;
+}
+
+static cadre_status scatter_public(cadre_replica *replica, cadre_variable *variable,
+    const cadre_sparse *value, enum scatter_op op, const char *function)
+{
+    struct cadre_error error = {0};
+    const struct scatter scatter = {
+        .function = function, .op = op, .variable = variable, .value = value};
+    cadre_status status = check(replica, &scatter, &error);
+    if (status == CADRE_OK) {
+        status = scatter_make(replica, &scatter, &error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica != NULL ? replica : variable_writer(), &error);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_variable_scatter_add(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_ADD, __func__);
+}
+
+cadre_status cadre_variable_scatter_sub(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_SUB, __func__);
+}
+
+cadre_status cadre_variable_scatter_mul(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_MUL, __func__);
+}
+
+cadre_status cadre_variable_scatter_div(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_DIV, __func__);
+}
+
+cadre_status cadre_variable_scatter_min(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_MIN, __func__);
+}
+
+cadre_status cadre_variable_scatter_max(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_MAX, __func__);
+}
+
+cadre_status cadre_variable_scatter_update(
+    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
+{
+    return scatter_public(replica, variable, value, SCATTER_UPDATE, __func__);
+}

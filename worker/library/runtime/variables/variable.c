@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables: their memory, and what can be asked about them. */
+#include "worker/library/runtime/variables/variable.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/variables/caching_scope.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_living.h"
+#include "worker/library/runtime/variables/variable_memory.h"
+
+/* --- memory --- */
+
+static void component_clear(const cadre_variable *variable, struct variable_component *component)
+{
+    value_free(variable, component->device, component->value);
+    value_free(variable, component->device, component->kept);
+    value_free(variable, NULL, component->delta);
+}
+
+void variable_free(cadre_variable *variable)
+{
+    if (variable == NULL) {
+        return;
+    }
+    variable_ends(variable);
+    caching_scope_forget(variable);
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        component_clear(variable, &variable->components[i]);
+    }
+    component_clear(variable, &variable->total);
+    variable_host_close(variable);
+    cadre_tensor_release(variable->strings);
+    cadre_tensor_release(variable->strings_kept);
+    free(variable);
+}
+
+const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES])
+{
+    const char *name = variable->name;
+    size_t length = strlen(name);
+    if (length < VARIABLE_SHORT_BYTES) {
+        memcpy(text, name, length + 1);
+    } else {
+        snprintf(text, VARIABLE_SHORT_BYTES, "%.20s...%s", name, name + length - 20);
+    }
+    return text;
+}
+
+/* Strings live in a tensor, all others in components. */
+static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
+{
+    if (!variable_begins(variable)) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
+    }
+    if (variable->dtype == CADRE_STRING) {
+        variable->component_count = 0;
+        variable->bytes = 0;
+        return tensor_create(
+            CADRE_STRING, variable->rank, variable->dims, &variable->strings, error);
+    }
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        struct variable_component *component = &variable->components[i];
+        component->device = variable_home(variable, i);
+        CADRE_TRY(value_new(variable, component->device, &component->value, error));
+        if (variable->on_read) {
+            CADRE_TRY(value_new(variable, NULL, &component->delta, error));
+        }
+    }
+    if (variable->on_read) {
+        CADRE_TRY(value_new(variable, NULL, &variable->total.value, error));
+    }
+    return variable_host_open(variable, error);
+}
+
+static enum cadre_variable_kind kind_of(const struct variable_plan *plan)
+{
+    if (plan->strategy == NULL) {
+        return CADRE_VARIABLE_REGULAR;
+    }
+    if (plan->strategy->kind == STRATEGY_CENTRAL_STORAGE) {
+        return CADRE_VARIABLE_AGGREGATING;
+    }
+    return plan->options->synchronization == CADRE_SYNC_ON_READ ? CADRE_VARIABLE_SYNC_ON_READ
+                                                                : CADRE_VARIABLE_MIRRORED;
+}
+
+static bool is_single(enum cadre_variable_kind kind)
+{
+    return kind == CADRE_VARIABLE_REGULAR || kind == CADRE_VARIABLE_AGGREGATING;
+}
+
+static cadre_status fill_in(
+    cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
+{
+    variable->strategy = plan->strategy;
+    variable->dtype = plan->dtype;
+    variable->rank = plan->rank;
+    variable->aggregation = plan->options->aggregation;
+    variable->on_read = variable->kind == CADRE_VARIABLE_SYNC_ON_READ;
+    variable->keep_on_host = plan->options->keep_on_host;
+    variable->memory = value_memory(plan->strategy);
+    memcpy(variable->name, plan->name, strlen(plan->name) + 1);
+    cadre_status status = tensor_shape_check(
+        plan->dtype, plan->rank, plan->dims, &variable->count, &variable->bytes, error);
+    for (uint32_t i = 0; status == CADRE_OK && i < plan->rank; i++) {
+        variable->dims[i] = plan->dims[i];
+    }
+    return status == CADRE_OK ? status
+                              : cadre_error_wrap(error, status, "variable '%s'", plan->name);
+}
+
+cadre_status variable_new(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    enum cadre_variable_kind kind = kind_of(plan);
+    uint32_t components = is_single(kind) ? 1 : plan->strategy->local_replicas;
+    cadre_variable *variable =
+        calloc(1, sizeof *variable + components * sizeof variable->components[0]);
+    if (variable == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", plan->name);
+    }
+    variable->kind = kind;
+    variable->component_count = components;
+    cadre_status status = fill_in(variable, plan, error);
+    if (status == CADRE_OK) {
+        status = allocate(variable, error);
+        if (status == CADRE_RESOURCE_EXHAUSTED) {
+            cadre_error_wrap(error, status,
+                "no memory for the variable '%s', which takes %zu bytes on each of %u local "
+                "replicas",
+                plan->name, variable->bytes, components);
+        }
+    }
+    if (status != CADRE_OK) {
+        variable_free(variable);
+        return status;
+    }
+    *ret_variable = variable;
+    return CADRE_OK;
+}
+
+struct variable_component *variable_component(cadre_variable *variable, uint32_t local)
+{
+    return &variable->components[is_single(variable->kind) ? 0 : local];
+}
+
+/* --- looking at them --- */
+
+bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
+{
+    uint32_t low = 0;
+    uint32_t high = strategy->variable_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(strategy->variables[middle]->name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *ret_place = low;
+    return low < strategy->variable_count && strcmp(strategy->variables[low]->name, name) == 0;
+}
+
+cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
+{
+    uint32_t place = 0;
+    bool there = strategy_lives(strategy) && name != NULL && variable_place(strategy, name, &place);
+    return there ? strategy->variables[place] : NULL;
+}
+
+enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
+}
+
+uint32_t cadre_variable_components(const cadre_variable *variable)
+{
+    return !variable_lives(variable)         ? 0
+           : variable->dtype == CADRE_STRING ? 1
+                                             : variable->component_count;
+}
+
+size_t cadre_variable_component_name(
+    const cadre_variable *variable, uint32_t component, char *buffer, size_t size)
+{
+    uint32_t first =
+        !variable_lives(variable) || is_single(variable->kind) || variable->dtype == CADRE_STRING
+            ? 0
+            : variable->strategy->replica_first;
+    int length = 0;
+    if (component >= cadre_variable_components(variable)) {
+        length = snprintf(buffer, size, "%s", "");
+    } else if (first + component == 0) {
+        length = snprintf(buffer, size, "%s", variable->name);
+    } else {
+        length = snprintf(buffer, size, "%s/replica_%u", variable->name, first + component);
+    }
+    return (size_t)length;
+}
+
+const char *cadre_variable_name(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? "" : variable->name;
+}
+
+cadre_dtype cadre_variable_dtype(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? CADRE_DTYPE_NONE : variable->dtype;
+}
+
+uint32_t cadre_variable_rank(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? 0 : variable->rank;
+}
+
+const int64_t *cadre_variable_dims(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? NULL : variable->dims;
+}
+
+int64_t cadre_variable_count(const cadre_variable *variable)
+{
+    return !variable_lives(variable) ? 0 : variable->count;
+}

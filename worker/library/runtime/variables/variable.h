@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of variables: components, and the old values that a failed step goes back to. */
+#ifndef CADRE_RUNTIME_VARIABLE_H
+#define CADRE_RUNTIME_VARIABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/variable.h"
+#include "common/base/error.h"
+#include "common/model/limits.h"
+#include "worker/library/device/tensor_memory.h"
+
+struct device;
+struct variable_host;
+
+struct variable_component {
+    struct device *device; /* in whose memory value and kept lie; NULL: the host's */
+    void *value;
+    void *kept;   /* the value before this step; NULL until it is needed the first time */
+    bool written; /* in this step: `kept` is what it was */
+    bool settled; /* on-read: the step wrote the total too, so this change is no news to it */
+    bool rebased; /* on-read, a sum: likewise in the middle of a step; `delta` is the value then */
+    bool undone;  /* on-read: `kept` is what an interrupted step wrote, for others may apply it */
+    void *delta;  /* on-read: what this replica adds at the end of a step; then what all did */
+};
+
+struct cadre_variable {
+    cadre_strategy *strategy; /* NULL: of a regular one */
+    enum cadre_variable_kind kind;
+    char name[LIMIT_NAME_BYTES];
+    cadre_dtype dtype;
+    uint32_t rank;
+    int64_t dims[CADRE_RANK_MAX];
+    int64_t count;
+    size_t bytes; /* of a component */
+    cadre_aggregation aggregation;
+    bool on_read; /* of kind CADRE_VARIABLE_SYNC_ON_READ */
+    bool keep_on_host;
+    bool restored; /* it holds what the checkpoint does that the job goes on from */
+    enum tensor_memory_kind memory;  /* of components on the host */
+    struct variable_host *host;      /* NULL: the first component is there itself */
+    struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
+    cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
+    cadre_tensor *strings_kept;      /* from before this step; NULL: not written */
+    uint32_t component_count;
+    /* Of the local replicas; one for all of them when it is aggregating, one when it is regular. */
+    struct variable_component components[];
+};
+
+/* What a variable is to be. `name` and the options were checked. */
+struct variable_plan {
+    cadre_strategy *strategy; /* NULL: regular */
+    const char *name;
+    cadre_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+    const cadre_variable_options *options;
+};
+
+/* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives.
+ * INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
+cadre_status variable_new(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
+
+/* NULL is allowed. */
+void variable_free(cadre_variable *variable);
+
+/* Whether there is such a variable: never looks into it, it may be gone. Any thread. */
+bool variable_lives(const cadre_variable *variable);
+/* FAILED_PRECONDITION when it does not. */
+cadre_status variable_require_living(
+    const cadre_variable *variable, const char *function, struct cadre_error *error);
+
+/* What each public `function` of cross-replica context asks first: that the variable lives, and
+ * its strategy too; of a regular one nothing else. */
+cadre_status variable_enter(
+    const cadre_variable *variable, const char *function, struct cadre_error *error);
+
+/* The same in replica context, of the strategy that the replica is of, or regular. */
+cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
+    const char *function, struct cadre_error *error);
+
+/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
+ * kept with it. NULL: none. */
+cadre_replica *variable_writer(void);
+
+/* The component of a local replica. */
+struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
+
+/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
+ * there. */
+bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place);
+
+/* The component of a replica to write to, its old value kept. RESOURCE_EXHAUSTED. */
+cadre_status variable_open_write(
+    cadre_variable *variable, uint32_t local, void **ret_value, struct cadre_error *error);
+
+/* The same of any component, the total too. */
+cadre_status component_open_write(
+    cadre_variable *variable, struct variable_component *component, struct cadre_error *error);
+
+/* Takes `strings` (one reference) as the value in this step. */
+void variable_set_strings(cadre_variable *variable, cadre_tensor *strings);
+
+/* At the end of a step: keeps what was written, or undoes it, in all variables. No replica runs. */
+void variables_commit(cadre_strategy *strategy);
+void variables_restore(cadre_strategy *strategy);
+
+/* A tensor of the variable's type and shape, all of which is `number`. INVALID_ARGUMENT: the type
+ * cannot hold it exactly (floating types round). */
+cadre_status literal_tensor(const cadre_variable *variable, double number,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* Fills `values` (zeroed, `count` elements) as `initializer` says. INVALID_ARGUMENT: not for this
+ * type. */
+cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
+    cadre_dtype dtype, int64_t count, void *values, struct cadre_error *error);
+
+/* The same of `count` elements from element `first` on, of something else that has initial values:
+ * however it is cut, they come out the same. */
+struct initializer_of {
+    const char *what; /* "parameter" */
+    const char *name;
+    cadre_dtype dtype;
+    int64_t first;
+};
+cadre_status initializer_fill_piece(const cadre_initializer *initializer,
+    const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error);
+
+/* --- variables that are combined when read. Each replica has a component that is its own; the
+ * total is what they come to, kept equal on all tasks by folding each step's change into it (rule
+ * 27). The total is the state: it survives the replicas that added to it. --- */
+
+/* On every replica of a step, after its function returned OK and before the implicit collective:
+ * one collective for all of them, which counts as one of the step. Does nothing without such
+ * variables. */
+cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error);
+
+/* The same of one variable, outside of steps: its components were written, and nothing else. All
+ * tasks call it, but one that arrives. */
+cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error);
+
+/* The component was written together with the total: that is no news to it at the end of the step.
+ * Of any kind of variable. */
+void on_read_settle(
+    const cadre_variable *variable, struct variable_component *component, bool inside_a_step);
+
+/* The components of so many replicas hold the initial value: sets the total. (Others may have been
+ * lost since.) */
+void on_read_begin(cadre_variable *variable, uint32_t replicas);
+
+/* The step that this task was interrupted in was applied by others, and the total came from them:
+ * the components take back what they wrote in it, which is in that total. To do before the
+ * commit. */
+void on_read_adopt(cadre_variable *variable);
+
+/* The total was taken over from a peer: this task's components begin anew (0 of a sum). */
+void on_read_join(cadre_variable *variable);
+
+/* The total came from a checkpoint: the components are what adds up to it (an n-th of a sum). */
+void on_read_spread(cadre_variable *variable);
+
+/* What replica `id`'s component is when the total is `total`. */
+void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part);
+
+/* The name for a sentence that has little room: of a long one the beginning and the end. Returns
+ * `text`. */
+#define VARIABLE_SHORT_BYTES 44
+const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES]);
+
+/* In a step, outside of the collectives that the program asks for: all replicas meet, and sum
+ * `count` buffers. `what` stands in the message about one that does something else; `key` must be
+ * equal everywhere. */
+struct mesh_buffer;
+cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
+    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables that are combined when read: the fold at the end of a step. A dead replica takes its
+ * component with it, but not what it added: that is in the total of every task. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "worker/library/runtime/values/axis_sum.h"
+#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_numbers.h"
+
+/* --- the total and its parts --- */
+
+void on_read_begin(cadre_variable *variable, uint32_t replicas)
+{
+    memcpy(variable->total.value, variable->components[0].value, variable->bytes);
+    if (variable->aggregation == CADRE_AGGREGATION_SUM) {
+        numbers_multiply(variable->total.value, variable->count, variable->dtype, replicas);
+    }
+}
+
+void on_read_adopt(cadre_variable *variable)
+{
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        struct variable_component *component = &variable->components[i];
+        if (component->undone) {
+            memcpy(component->value, component->kept, variable->bytes);
+        }
+    }
+}
+
+void on_read_join(cadre_variable *variable)
+{
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        if (variable->aggregation == CADRE_AGGREGATION_SUM) {
+            memset(variable->components[i].value, 0, variable->bytes);
+        } else {
+            memcpy(variable->components[i].value, variable->total.value, variable->bytes);
+        }
+    }
+}
+
+void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part)
+{
+    memcpy(ret_part, total, variable->bytes);
+    if (variable->aggregation == CADRE_AGGREGATION_SUM) {
+        numbers_share(
+            ret_part, variable->count, variable->dtype, variable->strategy->replica_count, id);
+    }
+}
+
+void on_read_spread(cadre_variable *variable)
+{
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        on_read_part(variable, variable->total.value, variable->strategy->replica_first + i,
+            variable->components[i].value);
+    }
+}
+
+void on_read_settle(
+    const cadre_variable *variable, struct variable_component *component, bool inside_a_step)
+{
+    bool sum = variable->on_read && variable->aggregation == CADRE_AGGREGATION_SUM;
+    component->settled = variable->on_read && !inside_a_step;
+    component->rebased = sum && inside_a_step;
+    if (component->rebased) {
+        memcpy(component->delta, component->value, variable->bytes);
+    }
+}
+
+/* --- meeting --- */
+
+cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
+    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
+{
+    const struct step_call call = {.function = what, .key = collective_key(key, count), .root = -1};
+    return collective_meet(replica, &call, buffers, count, error);
+}
+
+/* --- the fold --- */
+
+/* What the replica adds. The first one's value goes as bytes among zeros: the sum is it. */
+static cadre_status offer(cadre_variable *variable, const cadre_replica *replica,
+    struct mesh_buffer *ret_buffer, struct cadre_error *error)
+{
+    struct variable_component *component = &variable->components[replica->local];
+    bool first = variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA;
+    bool sum = variable->aggregation == CADRE_AGGREGATION_SUM;
+    bool changed = component->written && !component->settled;
+    bool silent = sum ? !changed : first && replica->id != 0;
+    *ret_buffer =
+        (struct mesh_buffer){.data = component->delta, .bytes = variable->bytes, .dtype = MESH_U8};
+    if (silent) {
+        memset(component->delta, 0, variable->bytes);
+    } else if (sum && component->rebased) {
+        numbers_take_from(component->delta, component->value, variable->count, variable->dtype);
+    } else {
+        memcpy(component->delta, component->value, variable->bytes);
+    }
+    if (sum && !silent && !component->rebased) {
+        numbers_add(component->delta, component->kept, variable->count, variable->dtype, true);
+    }
+    return first ? CADRE_OK : collective_dtype(variable->dtype, &ret_buffer->dtype, error);
+}
+
+/* The sum of what so many replicas have offered goes into the total; by one thread of the task. */
+static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadre_error *error)
+{
+    void *sum = variable->components[0].delta;
+    if (variable->components[0].settled) {
+        return CADRE_OK;
+    }
+    cadre_status status = component_open_write(variable, &variable->total, error);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    if (variable->aggregation == CADRE_AGGREGATION_SUM) {
+        numbers_add(variable->total.value, sum, variable->count, variable->dtype, false);
+        return CADRE_OK;
+    }
+    if (variable->aggregation == CADRE_AGGREGATION_MEAN) {
+        axis_divide(sum, (size_t)variable->count, variable->dtype, replicas);
+    }
+    memcpy(variable->total.value, sum, variable->bytes);
+    return CADRE_OK;
+}
+
+static size_t on_read_count(const cadre_strategy *strategy)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < strategy->variable_count; i++) {
+        count += strategy->variables[i]->on_read ? 1 : 0;
+    }
+    return count;
+}
+
+cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
+{
+    cadre_strategy *strategy = replica->strategy;
+    size_t count = on_read_count(strategy);
+    if (count == 0) {
+        return CADRE_OK;
+    }
+    CADRE_FREE_AT_EXIT struct mesh_buffer *buffers = calloc(count, sizeof *buffers);
+    if (buffers == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for a list of %zu variables that are combined when read", count);
+    }
+    cadre_status status = CADRE_OK;
+    size_t at = 0;
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variable_count; i++) {
+        if (strategy->variables[i]->on_read) {
+            status = offer(strategy->variables[i], replica, &buffers[at++], error);
+        }
+    }
+    for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
+        size_t left = count - done;
+        status = variables_meet(replica, "nothing more, since its function has returned", count,
+            buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && replica->local == 0 && i < strategy->variable_count;
+         i++) {
+        if (strategy->variables[i]->on_read) {
+            status = take(strategy->variables[i], strategy->replica_count, error);
+        }
+    }
+    return status;
+}
+
+/* --- the fold of one variable, outside of steps --- */
+
+/* It may be played back in a generation of another size (outside.h): so the collective itself tells
+ * how many replicas there were. */
+static cadre_status fold_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    cadre_variable *variable = user;
+    int64_t replicas = 1;
+    struct mesh_buffer buffers[2] = {
+        [1] = {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64}};
+    CADRE_TRY(offer(variable, &strategy->replicas[local], &buffers[0], error));
+    uint64_t key = change_key("an update", variable);
+    CADRE_TRY(collective_sum(strategy, local, buffers, 2, key, error));
+    if (local == 0 && variable->total.written) { /* by an attempt in which a peer was lost */
+        memcpy(variable->total.value, variable->total.kept, variable->bytes);
+    }
+    return local == 0 ? take(variable, replicas, error) : CADRE_OK;
+}
+
+cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error)
+{
+    char what[STRATEGY_WHAT_BYTES];
+    char name[VARIABLE_SHORT_BYTES];
+    snprintf(what, sizeof what, "an update of variable '%s'", variable_short_name(variable, name));
+    return strategy_outside(variable->strategy, what, fold_here, variable, error);
+}
