@@ -116,11 +116,12 @@ FOREIGN = [
                        "worker/library/runtime/state/manifest",
                        "worker/library/runtime/state/safetensors.c", "tests/"]),
     (r"isa-l/", ["coordinator/store/sqlite_sum.c", "worker/library/runtime/state/checkpoint_write.c",
-                 "worker/library/input/inflate_stream.c", "worker/library/input/record_frame.c", "worker/library/input/tfrecord_writer.c",
+                 "worker/library/input/inflate_stream.c", "worker/library/input/record_frame.c",
+                 "worker/library/input/tfrecord_writer.c",
                  "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
     (r"openssl/", ["common/base/", "common/rpc/connection_bytes.c", "common/tls/", "coordinator/daemon/",
-                   "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/", "worker/library/mesh/",
-                   "worker/library/runtime/cluster/cluster_greeting.c", "tests/"]),
+                   "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/",
+                   "worker/library/mesh/", "worker/library/runtime/cluster/cluster_greeting.c", "tests/"]),
     (r"systemd/", ["common/service/"]),
     (r"cuda_|cublas|nccl\.h$", ["worker/library/cuda/", "deploy/examples/", "tests/gpu/", "tests/bench/gpu/"]),
     (r"cmocka\.h$", ["tests/"]),
@@ -171,7 +172,7 @@ EXCEPTIONS = {
     "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
     "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
     "common/rpc/daemon_main.c": {"stderr", "stdout"},  # main() of the daemons: wrong options, --help
-    "worker/library/runtime/input/show.c": {"stderr"},          # progress of a program run by hand, cadre_finish()'s reason
+    "worker/library/runtime/input/show.c": {"stderr"},  # progress of a program run by hand, cadre_finish()'s reason
     "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself
     "tests/tidy/rules.py": {"leftover", "machine path"},
     "tests/tidy/tidy_test.py": {"leftover", "machine path"},
