@@ -144,10 +144,18 @@ bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_pr
     return true;
 }
 
+static void apply_exit(struct stored *stored, const struct core_record *record)
+{
+    struct stored_task *task = &stored->tasks[record->task_exit.slot];
+    if (task->incarnation == record->task_exit.incarnation) {
+        task->gone = true;
+        task->lost = record->task_exit.state == TASK_LOST;
+    }
+}
+
 static void apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
-    struct stored_task *task;
     switch (record->type) {
     case CORE_RECORD_JOB:
         stored->known = true;
@@ -214,11 +222,7 @@ static void apply(struct stored *stored, const struct entry *entry)
         stored->done_position = record->done.position;
         break;
     case CORE_RECORD_TASK_EXIT:
-        task = &stored->tasks[record->task_exit.slot];
-        if (task->incarnation == record->task_exit.incarnation) {
-            task->gone = true;
-            task->lost = record->task_exit.state == TASK_LOST;
-        }
+        apply_exit(stored, record);
         break;
     case CORE_RECORD_ENDING:
         stored->ending = true;

@@ -6,6 +6,9 @@ import subprocess
 import tempfile
 import unittest
 
+import graph
+import links
+import measure
 import rules
 import symbols
 import tidy
@@ -35,6 +38,19 @@ def source(path, text):
     folder = os.path.dirname(path)
     name = os.path.basename(path)
     return {path: HEAD + text, folder + "/README.md": "# A\n", folder + "/CMakeLists.txt": name + "\n"}
+
+
+def links_of_tree(tree):
+    """Compiles each file alone: source -> {other source: symbols}."""
+    with tempfile.TemporaryDirectory() as folder:
+        objects = {}
+        for number, (path, text) in enumerate(sorted(tree.items())):
+            source_path = os.path.join(folder, f"{number}.c")
+            with open(source_path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            objects[path] = source_path + ".o"
+            subprocess.run(["cc", "-w", "-O0", "-c", source_path, "-o", objects[path]], check=True)
+        return links.links_of(objects)
 
 
 class Rules(unittest.TestCase):
@@ -94,8 +110,8 @@ class Rules(unittest.TestCase):
 
     def test_lengths(self):
         body = "    a();\n"
-        self.fires("length", source("common/base/b.c", "void f(void)\n{\n" + body * 99 + "}\n"))
-        self.quiet(source("common/base/b.c", "void f(void)\n{\n" + body * 98 + "}\n"))
+        self.fires("length", source("common/base/b.c", "void f(void)\n{\n" + body * 86 + "}\n"))
+        self.quiet(source("common/base/b.c", "void f(void)\n{\n" + body * 85 + "}\n"))
         self.fires("length", source("common/base/b.c", "int a;\n" * 599))
 
     def test_built_and_described(self):
@@ -119,6 +135,52 @@ class Rules(unittest.TestCase):
             self.assertEqual(symbols.check_absent("x", folder), 1)
             os.unlink(path)
             self.assertEqual(symbols.check_absent("x", folder), symbols.SKIPPED)
+
+    def test_circles(self):
+        self.assertEqual(graph.circles({"a": ["b"], "b": ["c"], "c": []}), [])
+        self.assertEqual(graph.circles({"a": ["b"], "b": ["a", "c"], "c": ["d"], "d": ["e"], "e": ["c"], "f": ["f"]}),
+                         [["c", "d", "e"], ["a", "b"]])
+        self.assertEqual(graph.by_folder({"x/a": ["y/b", "x/c"], "y/b": []}), {"x": {"y"}, "y": set()})
+
+    def test_links(self):
+        """Objects of a small tree: who calls upwards is told with the symbol, and so is each kind of circle."""
+        tree = {"common/pure/a.c": "int base(void); int a(void) { return base(); }",
+                "common/base/b.c": "int a(void); int base(void) { return a(); }",
+                "worker/core/c.c": "int d(void); int a(void); int c(void) { return d() + a(); }",
+                "worker/core/d.c": "int c(void); int d(void) { return c(); }"}
+        found = links_of_tree(tree)
+        self.assertEqual(found["common/pure/a.c"], {"common/base/b.c": ["base"]})
+        faults = list(links.faults_of(found, {}))
+        self.assertIn("common/pure/a.c: link: needs base of common/base/b.c, which it may not include", faults)
+        self.assertIn("common/base: link: a circle of folders: common/base, common/pure", faults)
+        self.assertTrue(any(fault.startswith("worker/core: link: 2 files need each other") for fault in faults))
+        self.assertFalse(any("c.c: link: needs a " in fault for fault in faults))
+
+    def test_includes(self):
+        circle = {"common/rpc/a.h": {"common/wire/b.h"}, "common/wire/b.h": {"common/rpc/a.h"}}
+        faults = list(links.faults_of({}, circle))
+        self.assertEqual([fault for fault in faults if ": include: " in fault],
+                         ["common/rpc: include: a circle of folders: common/rpc, common/wire",
+                          "common/rpc/a.h: include: a circle of files: common/rpc/a.h, common/wire/b.h"])
+
+    def test_one_name_in_two_programs(self):
+        """Each calls its own."""
+        tree = {"coordinator/daemon/work.c": "int work(void) { return 1; }",
+                "worker/host/daemon/work.c": "int work(void) { return 2; }",
+                "worker/host/daemon/e.c": "int work(void); int e(void) { return work(); }"}
+        self.assertEqual(links_of_tree(tree)["worker/host/daemon/e.c"], {"worker/host/daemon/work.c": ["work"]})
+
+    def test_measure(self):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {"a.c": HEAD + "static int f(void)\n{\n    CADRE_ASSERT(1);\n    return 1;\n}\n",
+                               "a.h": HEAD + "/* What it does. */\nint do_it(int a);\n\nint other(void);\n"}.items():
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            rows = dict(measure.measure(measure.sources_of(root, [""])))
+        self.assertEqual(rows["function lines, median/p90/max"], "4/4/4")
+        self.assertEqual(rows["prototypes with a comment right above"], "50.0%")
+        self.assertEqual(rows["functions named by one bare word"], "100.0%")
+        self.assertEqual(rows["asserts a function"], "1.00")
 
     def test_needed(self):
         self.assertEqual(symbols.check_needed("/bin/sh"), 0)

@@ -55,6 +55,18 @@ static void assert_follows(struct script *s, const struct core_record *r)
     *last = r->plan.generation;
 }
 
+static void show_control(struct script *s, const char *head, const struct core_record *r)
+{
+    if (r->control.halt_kind == HALT_NONE) {
+        line(s, "%s no halt", head);
+    } else if (r->control.halt_stream == STREAM_ANY) {
+        line(s, "%s halt at %" PRIu64, head, r->control.halt_at);
+    } else {
+        line(s, "%s halt at %" PRIu64 " of stream %u", head, r->control.halt_at,
+            r->control.halt_stream);
+    }
+}
+
 static void show_record(struct script *s, const struct core_record *r)
 {
     char head[64];
@@ -84,14 +96,7 @@ static void show_record(struct script *s, const struct core_record *r)
         assert_follows(s, r);
         break;
     case CORE_RECORD_CONTROL:
-        if (r->control.halt_kind == HALT_NONE) {
-            line(s, "%s no halt", head);
-        } else if (r->control.halt_stream == STREAM_ANY) {
-            line(s, "%s halt at %" PRIu64, head, r->control.halt_at);
-        } else {
-            line(s, "%s halt at %" PRIu64 " of stream %u", head, r->control.halt_at,
-                r->control.halt_stream);
-        }
+        show_control(s, head, r);
         break;
     case CORE_RECORD_FEED:
         c = &r->feed.cursor;

@@ -51,6 +51,32 @@ void watch_event(struct watch *watch, const struct core *core, const struct core
     }
 }
 
+static void hear_control(struct watched_job *job, const struct core_record *record)
+{
+    assert_true(record->sync && !job->done);
+    assert_true(generation_equal(record->control.generation, job->generation));
+    if (record->control.halt_kind == HALT_STOP && record->control.halt_at == 0) {
+        return; /* preempted, and nothing is saved */
+    }
+    assert_true(job->planned && record->control.halt_at >= job->watermark);
+    job->halt_at = record->control.halt_at;
+}
+
+static void hear_ended(
+    struct watch *watch, struct watched_job *job, const struct core_record *record)
+{
+    assert_true(record->sync && job->submitted);
+    assert_true(record->ended.text[0] != '\0');
+    assert_true(job->ending == job->started);
+    assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.exit_code == 0));
+    assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.code == CADRE_OK));
+    if (record->ended.state == JOB_SUCCEEDED) {
+        assert_false(job->failing);
+        watch->succeeded++;
+    }
+    job->ended = true;
+}
+
 static void hear_record(struct watch *watch, const struct core_record *record)
 {
     bool of_no_job = record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED;
@@ -84,13 +110,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->started);
         break;
     case CORE_RECORD_CONTROL:
-        assert_true(record->sync && !job->done);
-        assert_true(generation_equal(record->control.generation, job->generation));
-        if (record->control.halt_kind == HALT_STOP && record->control.halt_at == 0) {
-            break; /* preempted, and nothing is saved */
-        }
-        assert_true(job->planned && record->control.halt_at >= job->watermark);
-        job->halt_at = record->control.halt_at;
+        hear_control(job, record);
         break;
     case CORE_RECORD_FEED:
         assert_true(job->planned && record->feed.feed.steps > 0);
@@ -138,16 +158,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(job->started);
         break;
     case CORE_RECORD_ENDED:
-        assert_true(record->sync && job->submitted);
-        assert_true(record->ended.text[0] != '\0');
-        assert_true(job->ending == job->started);
-        assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.exit_code == 0));
-        assert_true((record->ended.state == JOB_SUCCEEDED) == (record->ended.code == CADRE_OK));
-        if (record->ended.state == JOB_SUCCEEDED) {
-            assert_false(job->failing);
-            watch->succeeded++;
-        }
-        job->ended = true;
+        hear_ended(watch, job, record);
         break;
     }
 }
