@@ -18,6 +18,8 @@ void task_freeze(
     CADRE_ASSERT(core->phase != TASK_JOIN && core->phase != TASK_EXIT);
     CADRE_ASSERT(core->phase != TASK_FROZEN || reason == REPORT_FAILED);
     if (core->staged) {
+        CADRE_ASSERT(core->phase == TASK_SYNC);
+        CADRE_ASSERT(!core->clean);
         core->staged = false;
         core->clean = true; /* nothing of what was received is kept: it stands where it stood */
     }
@@ -48,6 +50,7 @@ bool task_halts(const struct task_core *core)
         return false;
     }
     bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
+    CADRE_ASSERT(core->wanted <= core->position + 1);
     return meant && core->wanted == core->position + 1;
 }
 
@@ -57,6 +60,7 @@ void task_settle(struct task_core *core, struct task_actions *out)
     if (core->phase != TASK_RUN || core->applying) {
         return;
     }
+    CADRE_ASSERT(core->clean);
     if (core->position > core->halt_at) {
         /* Rule 3 forbids it. Not orderly (rule 31): what the others have at halt_at is not what
          * this one has. */
@@ -77,6 +81,8 @@ void task_settle(struct task_core *core, struct task_actions *out)
 static void leave(
     struct task_core *core, enum task_action_type how, const char *text, struct task_actions *out)
 {
+    CADRE_ASSERT(core->phase != TASK_EXIT);
+    CADRE_ASSERT(how == TASK_ACTION_EXIT_OK || how == TASK_ACTION_EXIT_VOID);
     core->phase = TASK_EXIT;
     core->report_due = false;
     core->staged = false;
@@ -105,6 +111,8 @@ static uint32_t rank_of(const struct task_core *core, const struct task_plan *pl
 static const char *plan_fault(
     const struct task_core *core, const struct task_plan *plan, uint32_t rank)
 {
+    CADRE_ASSERT(rank < plan->roster_count);
+    CADRE_ASSERT(plan->roster[rank].slot == core->slot);
     if (plan->source >= plan->roster_count && plan->source != SOURCE_NONE) {
         return "the plan's source is not in its roster";
     }
@@ -128,6 +136,7 @@ static const char *plan_fault(
  * whatever its program started with: it counts for the source only. */
 static bool keeps_state(const struct task_core *core, const struct task_plan *plan, uint32_t rank)
 {
+    CADRE_ASSERT(plan->source != rank || core->position == plan->resume);
     bool there = core->generation.number != 0 && core->clean && core->position == plan->resume;
     return plan->source != SOURCE_NONE && (plan->source == rank || there);
 }
@@ -136,6 +145,10 @@ static bool keeps_state(const struct task_core *core, const struct task_plan *pl
  * of input and of steps is claimed anew, by the program's next READY. */
 static void enter_generation(struct task_core *core, const struct task_plan *plan)
 {
+    CADRE_ASSERT(plan->generation.number > core->generation.number);
+    CADRE_ASSERT(plan->resume <= POSITION_MAX);
+    CADRE_ASSERT(core->phase == TASK_JOIN || core->phase == TASK_FROZEN);
+    CADRE_ASSERT(!core->applying);
     core->generation = plan->generation;
     core->resume = plan->resume;
     core->fed_count = 0;
@@ -181,6 +194,7 @@ static void take_plan(
         return;
     }
     bool keeps = keeps_state(core, plan, rank);
+    CADRE_ASSERT(!core->staged);
     core->staged = core->clean && !keeps;
     core->clean = keeps; /* dirty before the first byte (rule 11) */
     enter_generation(core, plan);
@@ -199,6 +213,7 @@ static void take_plan(
 static void take_warm(struct task_core *core, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN) {
+        CADRE_ASSERT(core->generation.number == 0);
         core->warm = true;
         task_append(out, TASK_ACTION_WARM);
     }
@@ -214,6 +229,7 @@ static void take_release(
         return; /* an older one that was overtaken; or one that no honest minimum over the roster
                    can give */
     }
+    CADRE_ASSERT(release->up_to >= core->released);
     core->released = release->up_to;
     core->checkpoint_at = release->checkpoint_at;
     core->halt_at = release->halt_at;
@@ -235,6 +251,7 @@ static void take_abort(
     if (core->phase == TASK_SYNC || core->phase == TASK_RUN) {
         task_freeze(core, REPORT_ABORT, down->reason, out);
     } else if (task_is_orderly(core->reason) && core->text[0] == '\0') {
+        CADRE_ASSERT(core->phase == TASK_FROZEN);
         /* It has reported already. The mesh goes, and the reason is kept for the program. */
         task_copy_text(core->text, sizeof(core->text), down->reason);
         task_copy_text(
@@ -247,12 +264,15 @@ static void take_bye(struct task_core *core, const struct task_down *down, struc
 {
     bool done = core->phase == TASK_FROZEN && task_is_orderly(core->reason);
     if (done && generation_equal(down->generation, core->generation)) {
+        CADRE_ASSERT(!core->applying);
+        CADRE_ASSERT(core->clean); /* in order: its state is whole */
         leave(core, TASK_ACTION_EXIT_OK, "", out);
     }
 }
 
 void task_take_down(struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
+    CADRE_ASSERT(core->phase != TASK_EXIT);
     switch (down->type) {
     case TASK_DOWN_PLAN:
         take_plan(core, &down->plan, out);

@@ -40,6 +40,18 @@ void task_say_report(struct task_core *core, struct task_actions *out);
  */
 bool task_arrive(struct task_core *core, bool asked, struct task_actions *out);
 
+/* task_steps.c */
+/* The program begins the step where it stands. */
+void task_take_ready(
+    struct task_core *core, const struct task_event *event, struct task_actions *out);
+void task_take_stalled(struct task_core *core, uint64_t position, struct task_actions *out);
+void task_take_apply(struct task_core *core, uint64_t position);
+void task_take_applied(
+    struct task_core *core, const struct task_event *event, struct task_actions *out);
+void task_take_end(struct task_core *core, const struct cursor *ended, struct task_actions *out);
+void task_take_flush(struct task_core *core, struct task_actions *out);
+void task_take_tick(struct task_core *core, struct task_actions *out);
+
 /* task_down.c */
 void task_freeze(
     struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out);

@@ -11,6 +11,7 @@
 struct task_action *task_append(struct task_actions *out, enum task_action_type type)
 {
     CADRE_ASSERT(out->count < TASK_ACTIONS_PER_STEP_MAX);
+    CADRE_ASSERT(type >= TASK_ACTION_SEND && type <= TASK_ACTION_EXIT_VOID);
     struct task_action *action = &out->items[out->count++];
     action->type = type;
     memset(&action->up, 0, sizeof(action->up));
@@ -20,6 +21,8 @@ struct task_action *task_append(struct task_actions *out, enum task_action_type 
 
 void task_copy_text(char *to, size_t size, const char *from)
 {
+    CADRE_ASSERT(size > 0);
+    CADRE_ASSERT(from != to); /* it would be emptied before it is read */
     struct text text = text_begin(to, size);
     text_add(&text, from == NULL ? "" : from);
 }
@@ -33,6 +36,7 @@ static struct task_up *say(
     if (!core->connected) {
         return NULL;
     }
+    CADRE_ASSERT(core->phase != TASK_EXIT);
     struct task_up *up = &task_append(out, TASK_ACTION_SEND)->up;
     up->type = type;
     return up;
@@ -41,6 +45,7 @@ static struct task_up *say(
 void task_say_hello(const struct task_core *core, struct task_actions *out)
 {
     struct task_up *up = say(core, out, TASK_UP_HELLO);
+    CADRE_ASSERT(up != NULL); /* it is what a connection begins with */
     up->hello = (struct task_hello){
         .frame_version = TASK_FRAME_VERSION,
         .library_version = CADRE_VERSION,
@@ -59,6 +64,10 @@ void task_say_hello(const struct task_core *core, struct task_actions *out)
 
 void task_say_arrive(struct task_core *core, struct task_actions *out)
 {
+    CADRE_ASSERT(core->generation.number > 0);
+    CADRE_ASSERT(core->arrived >= core->released);
+    CADRE_ASSERT(core->told <= core->position); /* watermarks are not taken back */
+    CADRE_ASSERT(core->wanted_told <= core->wanted);
     core->claimed = true;
     core->told = core->position;
     core->wanted_told = core->wanted;
@@ -77,8 +86,10 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
 
 void task_say_fed(const struct task_core *core, struct task_actions *out)
 {
+    CADRE_ASSERT(core->fed_count <= TASK_FED_MAX);
     for (uint32_t i = 0; i < core->fed_count; i++) {
         const struct task_fed *fed = &core->fed[i];
+        CADRE_ASSERT(fed->applied <= core->position); /* in this generation */
         struct task_up *up = say(core, out, TASK_UP_ARRIVE);
         if (up != NULL) {
             up->arrive = (struct task_arrive){.generation = core->generation,
@@ -93,6 +104,8 @@ void task_say_fed(const struct task_core *core, struct task_actions *out)
 /* Unless there is none, or it is known to be published. */
 void task_say_part(const struct task_core *core, struct task_actions *out)
 {
+    CADRE_ASSERT(
+        core->part.path == NULL || generation_equal(core->part.generation, core->generation));
     bool known = core->published != POSITION_NONE && core->published >= core->part.position;
     struct task_up *up = core->part.path == NULL || known ? NULL : say(core, out, TASK_UP_PART);
     if (up != NULL) {
@@ -103,6 +116,8 @@ void task_say_part(const struct task_core *core, struct task_actions *out)
 
 void task_say_join(const struct task_core *core, struct task_actions *out)
 {
+    CADRE_ASSERT(core->phase == TASK_JOIN);
+    CADRE_ASSERT(core->joins);
     struct task_up *up = say(core, out, TASK_UP_JOIN);
     if (up != NULL) {
         up->join.stream = core->join_stream;
@@ -120,6 +135,7 @@ void task_say_preempt(const struct task_core *core, struct task_actions *out)
 void task_say_stream(
     const struct task_core *core, const struct task_stream *stream, struct task_actions *out)
 {
+    CADRE_ASSERT(stream != NULL);
     struct task_up *up = say(core, out, TASK_UP_STREAM);
     if (up != NULL) {
         up->stream = *stream;
@@ -129,6 +145,7 @@ void task_say_stream(
 void task_say_stall(
     const struct task_core *core, const struct task_stall *stall, struct task_actions *out)
 {
+    CADRE_ASSERT(core->phase != TASK_JOIN);
     struct task_up *up = say(core, out, TASK_UP_STALL);
     if (up != NULL) {
         up->stall = *stall;
@@ -141,6 +158,9 @@ void task_say_stall(
  */
 void task_say_report(struct task_core *core, struct task_actions *out)
 {
+    CADRE_ASSERT(core->phase == TASK_FROZEN);
+    CADRE_ASSERT(!core->applying); /* where it stands is not known before that has ended */
+    CADRE_ASSERT((core->reason == REPORT_FAILED) == (core->code != CADRE_OK));
     core->report_due = false;
     bool unheard = task_is_orderly(core->reason) && task_is_silent(core);
     if (core->position > core->told || unheard) {
@@ -176,6 +196,9 @@ static uint64_t epoch_end(const struct task_core *core)
  */
 static uint64_t reachable(const struct task_core *core)
 {
+    CADRE_ASSERT(core->position <= core->released);
+    CADRE_ASSERT(core->released <= core->arrived);
+    CADRE_ASSERT(core->position <= UINT64_MAX - LIMIT_WINDOW_STEPS);
     uint64_t up_to = core->position + core->window_steps;
     if (up_to > core->ready) {
         up_to = core->ready;
@@ -189,6 +212,8 @@ static uint64_t reachable(const struct task_core *core)
 /* Half a window is over: how long it took says whether the window should be another. */
 static void adapt_window(struct task_core *core)
 {
+    CADRE_ASSERT(core->half_over_us <= core->now_us);
+    CADRE_ASSERT(core->window_least <= core->window_steps);
     bool timed = core->half_over_us > 0;
     uint64_t took_us = core->now_us - core->half_over_us;
     core->half_over_us = core->now_us;
@@ -200,6 +225,8 @@ static void adapt_window(struct task_core *core)
     } else if (took_us > TASK_WINDOW_HALF_LONG_US && core->window_steps > core->window_least) {
         core->window_steps /= 2;
     }
+    CADRE_ASSERT(core->window_steps >= core->window_least);
+    CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
 }
 
 /* Says how far it has come when that is worth a message: each half window, when nothing is left in
@@ -223,6 +250,7 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
     if (!due && (!more || (!asked && core->arrived > core->position))) {
         return false;
     }
+    CADRE_ASSERT(up_to >= core->arrived);
     core->arrived = up_to;
     task_say_arrive(core, out);
     return true;

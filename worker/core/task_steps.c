@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The steps of the program: it begins one, waits for one, applies one; and the runs and epochs that
+ * they are of. */
+#include "worker/core/task_parts.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+void task_take_apply(struct task_core *core, uint64_t position)
+{
+    CADRE_ASSERT(!core->applying);
+    if (core->phase != TASK_RUN) {
+        return;
+    }
+    CADRE_ASSERT(position == core->position);
+    CADRE_ASSERT(core->released > position);
+    CADRE_ASSERT(core->clean); /* a step is applied to a whole state */
+    core->applying = true;
+    core->clean = false;
+    core->begun = true;
+    core->begun_stream = core->cursor.stream;
+}
+
+void task_take_applied(
+    struct task_core *core, const struct task_event *event, struct task_actions *out)
+{
+    if (core->phase == TASK_EXIT) {
+        core->applying = false;
+        return;
+    }
+    CADRE_ASSERT(core->applying);
+    CADRE_ASSERT(event->position == core->position);
+    CADRE_ASSERT(!core->clean);
+    CADRE_ASSERT(core->position < core->released); /* it was, and that is not taken back */
+    core->applying = false;
+    core->clean = true;
+    core->position++;
+    core->begun = false;
+    core->feed = event->feed;
+    if (core->report_due) {
+        task_say_report(core, out);
+        return;
+    }
+    task_settle(core, out);
+    task_arrive(core, false, out);
+}
+
+/* It takes the step where it stands. Frozen, it says so once more: whether a joiner can begin where
+ * the survivors stand is decided by it, and nobody else can tell. */
+static void begin_step(struct task_core *core, uint32_t stream, struct task_actions *out)
+{
+    CADRE_ASSERT(core->phase != TASK_EXIT);
+    bool news = !core->begun || core->begun_stream != stream;
+    core->begun = true;
+    core->begun_stream = stream;
+    if (core->phase == TASK_RUN) {
+        CADRE_ASSERT(core->wanted <= core->position + 1); /* steps are begun in order */
+        core->wanted = core->position + 1;
+    } else if (news && core->phase == TASK_FROZEN && !core->report_due &&
+               (core->reason == REPORT_ABORT || core->reason == REPORT_PEER_ERROR)) {
+        task_say_report(core, out);
+    }
+}
+
+/* A stall at the first step of an epoch or generation cannot be helped: nothing could be asked for
+ * earlier. The wait itself has to be known even when there is nothing to ask for: perhaps another
+ * task has finished, and the step can never be released. */
+void task_take_stalled(struct task_core *core, uint64_t position, struct task_actions *out)
+{
+    if (core->phase != TASK_RUN) {
+        return;
+    }
+    CADRE_ASSERT(position == core->position);
+    CADRE_ASSERT(core->wanted > core->resume); /* READY comes first in each generation */
+    bool avoidable =
+        position > core->resume && position > core->cursor.first && position != core->halt_at;
+    if (avoidable && core->window_steps < LIMIT_WINDOW_STEPS) {
+        core->window_steps *= 2;
+        core->window_least = core->window_steps;
+    }
+    CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
+    begin_step(core, core->cursor.stream, out);
+    task_settle(core, out);
+    task_arrive(core, true, out);
+    if (core->phase == TASK_RUN && core->wanted > core->wanted_told) {
+        task_say_arrive(core, out);
+    }
+}
+
+/* The epoch is left: its arrival was the last that tells of it. */
+static void keep_fed(struct task_core *core)
+{
+    if (core->feed.steps == 0 || core->cursor.stream == 0 || core->position <= core->resume) {
+        return;
+    }
+    CADRE_ASSERT(core->fed_count <= TASK_FED_MAX);
+    if (core->fed_count == TASK_FED_MAX) {
+        core->fed_count--;
+        memmove(core->fed, core->fed + 1, sizeof(core->fed[0]) * core->fed_count);
+    }
+    CADRE_ASSERT(core->fed_count < TASK_FED_MAX);
+    core->fed[core->fed_count++] =
+        (struct task_fed){.cursor = core->cursor, .applied = core->position, .feed = core->feed};
+}
+
+/* Each run is told before any step of it is: a program that left an epoch early has claimed steps
+ * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
+ * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
+ * taken but that the program is there: where the task will stand is not known. */
+void task_take_ready(
+    struct task_core *core, const struct task_event *event, struct task_actions *out)
+{
+    if (core->phase != TASK_RUN) {
+        begin_step(core, event->cursor.stream, out);
+        return;
+    }
+    CADRE_ASSERT(!core->applying); /* the step before it is done */
+    struct cursor cursor = event->cursor;
+    cursor.begin = cursor.begin > core->resume ? cursor.begin : core->resume;
+    CADRE_ASSERT(cursor.begin <= core->position);
+    bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
+    if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
+        /* Of an epoch that is left early, or was before the plan: what it was fed to its end. */
+        bool untold = core->position > core->told || core->wanted == core->resume;
+        if (untold && core->feed.steps > 0) {
+            task_say_arrive(core, out);
+        }
+        keep_fed(core);
+        core->feed = event->feed;
+    }
+    uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
+    bool news = turned || ready > core->ready || cursor.steps != core->cursor.steps;
+    CADRE_ASSERT(core->arrived <= POSITION_MAX + LIMIT_WINDOW_STEPS);
+    core->ready = ready;
+    core->cursor = cursor;
+    begin_step(core, cursor.stream, out);
+    task_settle(core, out);
+    bool said = task_arrive(core, news, out);
+    if (turned && !said && core->phase == TASK_RUN) {
+        task_say_arrive(core, out);
+    }
+}
+
+/* Where it stands is told, whether that would be worth a message or not: a checkpoint is published
+ * when all members have told of their generation that they hold its position, and one that takes no
+ * further step says so by nothing else. */
+void task_take_flush(struct task_core *core, struct task_actions *out)
+{
+    bool news = core->position > core->told || task_is_silent(core);
+    CADRE_ASSERT(core->phase != TASK_RUN || core->told <= core->position);
+    if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
+        task_say_arrive(core, out);
+    }
+}
+
+/* The steps behind its last arrival are told with a later step, and a program that takes none for
+ * long would keep them to itself. One that steps on is left alone: it tells by its steps. */
+void task_take_tick(struct task_core *core, struct task_actions *out)
+{
+    bool stands = core->position == core->ticked;
+    core->ticked = core->position;
+    CADRE_ASSERT(core->phase != TASK_EXIT);
+    if (stands && core->position > core->told) {
+        task_take_flush(core, out);
+    }
+}
+
+/* Told at once: no step follows with which it could be, and joiners that wait for a step of this
+ * epoch are to go on. */
+void task_take_end(struct task_core *core, const struct cursor *ended, struct task_actions *out)
+{
+    struct cursor *cursor = &core->cursor;
+    bool stands = cursor->stream == ended->stream && cursor->epoch == ended->epoch;
+    bool inside = cursor->begin >= cursor->first && cursor->begin - cursor->first < ended->steps;
+    if (!stands || cursor->steps > 0 || !inside || core->phase != TASK_RUN) {
+        return;
+    }
+    CADRE_ASSERT(ended->steps > 0); /* the run began inside of it */
+    cursor->steps = ended->steps;
+    if (core->wanted > core->resume) {
+        task_say_arrive(core, out);
+    }
+}
