@@ -123,7 +123,6 @@ FILE_CIRCLES = {
     "coordinator/engine": 7,
     "coordinator/store": 2,
     "deploy/local": 2,
-    "worker/core": 6,
     "worker/host/agent": 7,
     "worker/host/daemon": 14,
     "worker/library/crash": 2,

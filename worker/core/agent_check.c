@@ -2,8 +2,7 @@
  * What tests and the simulator ask an agent core: its tasks, its invariants, its digest. */
 #include "worker/core/agent_table.h"
 
-#include <string.h>
-
+#include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
 bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view)
@@ -12,6 +11,7 @@ bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_tas
         return false;
     }
     const struct agent_task *task = &core->tasks[i];
+    CADRE_ASSERT(task->ref.job.n != 0);
     *ret_view = (struct agent_task_view){
         .task = task->ref,
         .phase = task->phase,
@@ -22,7 +22,7 @@ bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_tas
         .applied = task->applied,
     };
     if (task->group != GROUP_NONE) {
-        ret_view->generation = core->groups[task->group].generation;
+        ret_view->generation = agent_group_of(core, task)->generation;
     }
     return true;
 }
@@ -161,6 +161,7 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 
 uint64_t agent_core_digest(const struct agent_core *core)
 {
+    CADRE_ASSERT(core->places == AGENT_PLACES(core->options.slots));
     uint64_t digest = mix(core->now_us, core->places);
     digest = mix(digest, (core->link_up ? 1U : 0U) + (core->linked ? 2U : 0U) +
                              (core->draining ? 4U : 0U) + (core->left ? 8U : 0U));

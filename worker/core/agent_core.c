@@ -12,11 +12,13 @@
 
 static size_t aligned(size_t bytes)
 {
+    CADRE_ASSERT(bytes <= SIZE_MAX - 15);
     return (bytes + 15) / 16 * 16;
 }
 
 size_t agent_core_bytes(uint32_t slots)
 {
+    CADRE_ASSERT(slots >= 1 && slots <= LIMIT_SLOTS_PER_WORKER);
     size_t places = AGENT_PLACES((size_t)slots);
     return aligned(sizeof(struct agent_core)) + aligned(places * sizeof(struct agent_task)) +
            aligned(places * sizeof(struct agent_words)) +
@@ -26,7 +28,7 @@ size_t agent_core_bytes(uint32_t slots)
 
 struct agent_core *agent_core_init(void *memory, const struct agent_options *options)
 {
-    CADRE_ASSERT(options->slots >= 1 && options->slots <= LIMIT_SLOTS_PER_WORKER);
+    CADRE_ASSERT(memory != NULL);
     CADRE_ASSERT(options->heartbeat_us > 0);
     memset(memory, 0, agent_core_bytes(options->slots));
     struct agent_core *core = memory;
@@ -44,63 +46,19 @@ struct agent_core *agent_core_init(void *memory, const struct agent_options *opt
     core->groups = (struct agent_group *)(void *)next;
     next += aligned(core->places * sizeof(*core->groups));
     core->streams = (struct agent_stream *)(void *)next;
+    next += AGENT_STREAMS(options->slots) * sizeof(*core->streams);
+    CADRE_ASSERT(next == (char *)memory + agent_core_bytes(options->slots));
     return core;
-}
-
-struct agent_action *agent_append(
-    struct agent_actions *out, enum agent_action_type type, struct task_ref ref)
-{
-    CADRE_ASSERT(out->count < out->capacity);
-    struct agent_action *action = &out->items[out->count++];
-    memset(&action->up, 0, sizeof(action->up));
-    action->type = type;
-    action->task = ref;
-    action->part = NULL;
-    action->signal = 0;
-    action->code = CADRE_OK;
-    action->text[0] = '\0';
-    return action;
-}
-
-struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
-    enum agent_up_type type, struct task_ref ref)
-{
-    if (!core->linked) {
-        return NULL;
-    }
-    struct agent_up *up = &agent_append(out, AGENT_ACTION_SEND, ref)->up;
-    up->type = type;
-    return up;
-}
-
-void agent_copy_text(char *to, size_t size, const char *from)
-{
-    struct text text = text_begin(to, size);
-    text_add(&text, from == NULL ? "" : from);
-}
-
-struct agent_task *agent_find(struct agent_core *core, struct task_ref ref)
-{
-    for (uint32_t i = 0; i < core->places; i++) {
-        struct agent_task *task = &core->tasks[i];
-        if (task->phase != AGENT_TASK_NONE && task_ref_equal(task->ref, ref)) {
-            return task;
-        }
-    }
-    return NULL;
-}
-
-struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task)
-{
-    return &core->words[task - core->tasks];
 }
 
 /* ---- links ---- */
 
 static void link_up(struct agent_core *core, struct agent_actions *out)
 {
+    CADRE_ASSERT(!core->link_up); /* one link at a time */
+    CADRE_ASSERT(!core->linked);
+    CADRE_ASSERT(core->heartbeat_at_us == NEVER);
     core->link_up = true;
-    core->linked = false;
     struct task_ref none = {.slot = 0};
     struct agent_up *up = &agent_append(out, AGENT_ACTION_SEND, none)->up;
     up->type = AGENT_UP_HELLO;
@@ -109,8 +67,10 @@ static void link_up(struct agent_core *core, struct agent_actions *out)
 
 static void link_down(struct agent_core *core)
 {
+    CADRE_ASSERT(core->link_up);
     core->link_up = false;
     if (core->linked) {
+        CADRE_ASSERT(core->orphan_at_us == NEVER); /* the welcome had stopped it */
         core->linked = false;
         core->orphan_at_us = core->now_us + core->options.orphan_us;
     }
@@ -120,6 +80,7 @@ static void link_down(struct agent_core *core)
 /* Everything that a lost link may have swallowed, in the order of a task's life. */
 static void say_all(struct agent_core *core, struct agent_actions *out)
 {
+    CADRE_ASSERT(core->linked);
     struct task_ref none = {.slot = 0};
     if (core->draining) {
         agent_say(core, out, AGENT_UP_DRAINING, none);
@@ -155,6 +116,7 @@ static void welcome(
     if (!core->link_up || core->linked) {
         return;
     }
+    CADRE_ASSERT(core->heartbeat_at_us == NEVER); /* it begins with a link */
     core->linked = true;
     core->orphan_at_us = NEVER;
     uint64_t third = message->lease_us / 3;
@@ -162,6 +124,7 @@ static void welcome(
     if (third > 0 && third < core->heartbeat_us) {
         core->heartbeat_us = third;
     }
+    CADRE_ASSERT(core->heartbeat_us > 0);
     core->heartbeat_at_us = core->now_us + core->heartbeat_us;
     say_all(core, out);
 }
@@ -176,6 +139,7 @@ static void take_down(
     if (!core->linked) {
         return; /* nothing else may come before the welcome */
     }
+    CADRE_ASSERT(core->link_up);
     switch (down->type) {
     case AGENT_DOWN_START:
         agent_start(core, &down->start, out);
@@ -203,6 +167,8 @@ static void drain(struct agent_core *core, struct agent_actions *out)
     if (core->draining) {
         return;
     }
+    CADRE_ASSERT(!core->left);
+    CADRE_ASSERT(core->drain_at_us == NEVER);
     struct task_ref none = {.slot = 0};
     core->draining = true;
     core->drain_at_us = core->now_us + core->options.grace_us;
@@ -217,13 +183,19 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
         agent_say(core, out, AGENT_UP_HEARTBEAT, none);
     }
     if (core->now_us >= core->orphan_at_us) {
+        CADRE_ASSERT(!core->linked);
         core->orphan_at_us = NEVER;
         agent_end_all(core, out);
     }
     if (core->now_us >= core->drain_at_us) {
+        CADRE_ASSERT(core->draining);
         core->drain_at_us = NEVER;
         agent_end_all(core, out);
     }
+    CADRE_ASSERT((core->heartbeat_at_us != NEVER) == core->linked);
+    CADRE_ASSERT(core->heartbeat_at_us > core->now_us);
+    CADRE_ASSERT(core->orphan_at_us > core->now_us);
+    CADRE_ASSERT(core->drain_at_us > core->now_us);
     agent_kill_overdue(core, out);
 }
 
@@ -250,6 +222,7 @@ static void task_closed(struct agent_core *core, struct task_ref ref)
 {
     struct agent_task *task = agent_find(core, ref);
     if (task != NULL) {
+        CADRE_ASSERT(!task->connected || task->phase <= AGENT_TASK_KILLED);
         task->connected = false;
     }
 }
@@ -259,6 +232,7 @@ void agent_core_step(
 {
     CADRE_ASSERT(out->capacity - out->count >= AGENT_ACTIONS_PER_STEP_MAX(core->options.slots));
     CADRE_ASSERT(event->now_us >= core->now_us);
+    const size_t before = out->count;
     core->now_us = event->now_us;
     switch (event->type) {
     case AGENT_EVENT_TICK:
@@ -305,6 +279,7 @@ void agent_core_step(
     }
     on_time(core, out);
     leave_if_drained(core, out);
+    CADRE_ASSERT(out->count - before <= AGENT_ACTIONS_PER_STEP_MAX(core->options.slots));
 }
 
 uint64_t agent_core_wake_us(const struct agent_core *core)
@@ -318,10 +293,12 @@ uint64_t agent_core_wake_us(const struct agent_core *core)
             wake_us = task->kill_at_us;
         }
     }
+    CADRE_ASSERT(wake_us > core->now_us); /* what was due is done */
     return wake_us;
 }
 
 bool agent_core_linked(const struct agent_core *core)
 {
+    CADRE_ASSERT(core->link_up || !core->linked);
     return core->linked;
 }

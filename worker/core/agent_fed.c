@@ -6,8 +6,13 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 static void keep(struct agent_group *group, const struct agent_fed *fed)
 {
+    CADRE_ASSERT(group->fed_count <= AGENT_FED_MAX);
+    CADRE_ASSERT(fed->cursor.stream != 0);
+    CADRE_ASSERT(fed->feed.steps > 0);
     uint32_t at = 0;
     while (at < group->fed_count && (group->fed[at].cursor.stream != fed->cursor.stream ||
                                         group->fed[at].cursor.epoch != fed->cursor.epoch)) {
@@ -24,12 +29,14 @@ static void keep(struct agent_group *group, const struct agent_fed *fed)
         memmove(
             &group->fed[at], &group->fed[at + 1], sizeof(group->fed[0]) * (group->fed_count - at));
     }
+    CADRE_ASSERT(group->fed_count < AGENT_FED_MAX);
     group->fed[group->fed_count++] = *fed;
 }
 
 void agent_fed_leave(
     struct agent_group *group, const struct agent_task *task, const struct cursor *to)
 {
+    CADRE_ASSERT(group->job.n == task->ref.job.n);
     const struct cursor *from = &task->cursor;
     bool turns = from->stream != to->stream || from->epoch != to->epoch;
     if (!task->arrived || !turns || from->stream == 0 || task->feed.steps == 0) {
@@ -42,6 +49,8 @@ void agent_fed_leave(
 
 void agent_fed_inherit(struct agent_group *group, const struct agent_group *before, uint64_t resume)
 {
+    CADRE_ASSERT(before != group);
+    CADRE_ASSERT(before->fed_count <= AGENT_FED_MAX);
     for (uint32_t i = 0; i < before->fed_count; i++) {
         if (before->fed[i].applied <= resume) {
             keep(group, &before->fed[i]);
@@ -52,6 +61,8 @@ void agent_fed_inherit(struct agent_group *group, const struct agent_group *befo
 void agent_fed_say(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
 {
+    CADRE_ASSERT(group->folded); /* else it is not known how far all members are */
+    CADRE_ASSERT(group->fed_count <= AGENT_FED_MAX);
     for (uint32_t i = 0; i < group->fed_count; i++) {
         const struct agent_fed *fed = &group->fed[i];
         struct task_ref none = {.job = group->job};

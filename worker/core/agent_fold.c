@@ -13,10 +13,12 @@
 
 uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation)
 {
+    CADRE_ASSERT(job.n != 0);
     uint32_t free_place = GROUP_NONE;
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_group *group = &core->groups[i];
         if (group->job.n == job.n && generation_equal(group->generation, generation)) {
+            CADRE_ASSERT(group->members > 0);
             core->groups[i].members++;
             return i;
         }
@@ -37,6 +39,7 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
         return;
     }
     uint32_t group = task->group;
+    CADRE_ASSERT(agent_group_of(core, task) == &core->groups[group]);
     task->group = GROUP_NONE;
     task->arrived = false;
     for (uint32_t i = 0; i < core->places; i++) {
@@ -53,12 +56,16 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
 void agent_group_rejoin(
     struct agent_core *core, struct agent_task *task, struct generation generation)
 {
+    CADRE_ASSERT(task->group == GROUP_NONE);
+    CADRE_ASSERT(!task->arrived);
     task->group = agent_group_join(core, task->ref.job, generation);
     core->groups[task->group].folded = false;
 }
 
 void agent_group_reset(struct agent_core *core, uint32_t group)
 {
+    CADRE_ASSERT(group < core->places);
+    CADRE_ASSERT(core->groups[group].job.n != 0);
     struct agent_group *reset = &core->groups[group];
     struct agent_group before = *reset;
     *reset = (struct agent_group){.job = before.job,
@@ -82,6 +89,9 @@ void agent_group_reset(struct agent_core *core, uint32_t group)
 void agent_say_arrived(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
 {
+    CADRE_ASSERT(group->job.n != 0);
+    CADRE_ASSERT(group->members > 0);
+    CADRE_ASSERT(group->wanted > 0 || group->wanted_slot == 0);
     struct task_ref none = {.job = group->job};
     struct agent_up *up = agent_say(core, out, AGENT_UP_ARRIVED, none);
     if (up != NULL) {
@@ -104,10 +114,15 @@ void agent_say_arrived(
 static void fold(struct agent_core *core, uint32_t index)
 {
     struct agent_group *group = &core->groups[index];
+    CADRE_ASSERT(!group->broken);
+    CADRE_ASSERT(group->arrived == group->members);
     group->folded = true;
     group->up_to = UINT64_MAX;
     group->applied = UINT64_MAX;
     group->cursor.begin = UINT64_MAX;
+    group->behind_up_to = 0;
+    group->behind_applied = 0;
+    group->behind_begin = 0;
     const struct agent_task *least = NULL;
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
@@ -135,14 +150,38 @@ static void fold(struct agent_core *core, uint32_t index)
         least = earlier ? task : least;
     }
     CADRE_ASSERT(least != NULL);
+    CADRE_ASSERT(group->behind_up_to >= 1 && group->behind_up_to <= group->members);
+    CADRE_ASSERT(group->behind_applied >= 1 && group->behind_applied <= group->members);
+    CADRE_ASSERT(group->behind_begin >= 1 && group->behind_begin <= group->members);
+    CADRE_ASSERT(least->applied == group->applied);
     group->feed = least->feed;
+}
+
+/* Where the member stands at a minimum and moves on, it is one fewer that does. */
+static void leave_minima(
+    struct agent_group *group, const struct agent_task *task, const struct task_arrive *arrive)
+{
+    CADRE_ASSERT(group->folded);
+    if (task->up_to == group->up_to && arrive->up_to > task->up_to) {
+        CADRE_ASSERT(group->behind_up_to > 0);
+        group->behind_up_to--;
+    }
+    if (task->applied == group->applied && arrive->applied > task->applied) {
+        CADRE_ASSERT(group->behind_applied > 0);
+        group->behind_applied--;
+    }
+    if (task->cursor.begin == group->cursor.begin && arrive->cursor.begin > task->cursor.begin) {
+        CADRE_ASSERT(group->behind_begin > 0);
+        group->behind_begin--;
+    }
 }
 
 void agent_arrive(struct agent_core *core, struct agent_task *task,
     const struct task_arrive *arrive, struct agent_actions *out)
 {
-    CADRE_ASSERT(task->group != GROUP_NONE);
-    struct agent_group *group = &core->groups[task->group];
+    struct agent_group *group = agent_group_of(core, task);
+    CADRE_ASSERT(generation_equal(arrive->generation, group->generation));
+    CADRE_ASSERT(task->connected);
     if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied ||
                              arrive->cursor.begin < task->cursor.begin)) {
         return; /* watermarks are not taken back */
@@ -150,14 +189,9 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     if (!task->arrived) {
         task->arrived = true;
         group->arrived++;
+        CADRE_ASSERT(group->arrived <= group->members);
     } else if (group->folded) {
-        bool left = task->up_to == group->up_to && arrive->up_to > task->up_to;
-        group->behind_up_to -= left ? 1 : 0;
-        left = task->applied == group->applied && arrive->applied > task->applied;
-        group->behind_applied -= left ? 1 : 0;
-        left =
-            task->cursor.begin == group->cursor.begin && arrive->cursor.begin > task->cursor.begin;
-        group->behind_begin -= left ? 1 : 0;
+        leave_minima(group, task, arrive);
     }
     agent_fed_leave(group, task, &arrive->cursor);
     task->up_to = arrive->up_to;

@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 /* ---- checkpoints ---- */
 
 static void keep(struct agent_part *kept, const struct task_part *part)
 {
+    CADRE_ASSERT(part->path != kept->path);
     agent_copy_text(kept->path, sizeof(kept->path), part->path);
     kept->part = *part;
     kept->part.path = kept->path;
@@ -23,6 +26,7 @@ static bool same_content(const struct task_part *a, const struct task_part *b)
 static void say_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out)
 {
+    CADRE_ASSERT(agent_is_current(core, task, part->generation));
     struct agent_words *words = agent_words_of(core, task);
     keep(&words->part, part);
     words->has_part = true;
@@ -34,11 +38,13 @@ static void say_part(struct agent_core *core, struct agent_task *task, const str
 void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out)
 {
+    CADRE_ASSERT(task->connected);
     struct agent_words *words = agent_words_of(core, task);
     if (part->shared || same_content(&words->part.part, part)) {
         say_part(core, task, part, out);
         return;
     }
+    CADRE_ASSERT(!part->shared); /* a shared one can be read from everywhere */
     bool known = words->publishing && same_content(&words->next.part, part);
     keep(&words->next, part);
     words->publishing = true;
@@ -56,6 +62,8 @@ void agent_published(
         return;
     }
     struct agent_words *words = agent_words_of(core, task);
+    CADRE_ASSERT(words->next.part.path == words->next.path);
+    CADRE_ASSERT(!words->next.part.shared);
     words->publishing = false;
     if (code != CADRE_OK) {
         return;
@@ -72,6 +80,7 @@ void agent_published(
 
 void agent_keep_stream(struct agent_core *core, struct job_id job, const struct task_stream *stream)
 {
+    CADRE_ASSERT(job.n != 0); /* a place of job 0 is free */
     struct agent_stream *place = NULL;
     uint32_t of_job = 0;
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
@@ -84,7 +93,9 @@ void agent_keep_stream(struct agent_core *core, struct job_id job, const struct 
         of_job += kept->job.n == job.n ? 1 : 0;
         place = place == NULL && kept->job.n == 0 ? kept : place;
     }
+    CADRE_ASSERT(of_job <= LIMIT_STREAMS);
     if (place != NULL && of_job < LIMIT_STREAMS) {
+        CADRE_ASSERT(place->job.n == 0 || place->job.n == job.n);
         place->job = job;
         place->stream = *stream;
         agent_copy_text(place->name, sizeof(place->name), stream->name);
@@ -96,6 +107,8 @@ static const struct agent_task *speaker(const struct agent_core *core, struct jo
 {
     for (uint32_t i = 0; i < core->places; i++) {
         if (core->tasks[i].connected && core->tasks[i].ref.job.n == job.n) {
+            CADRE_ASSERT(core->tasks[i].phase >= AGENT_TASK_RUNNING);
+            CADRE_ASSERT(core->tasks[i].phase < AGENT_TASK_GONE);
             return &core->tasks[i];
         }
     }
@@ -109,6 +122,7 @@ void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
         const struct agent_stream *kept = &core->streams[i];
         const struct agent_task *task = kept->job.n == 0 ? NULL : speaker(core, kept->job);
         if (task != NULL) {
+            CADRE_ASSERT(kept->stream.name == kept->name);
             struct task_up up = {.type = TASK_UP_STREAM, .stream = kept->stream};
             agent_say_said(core, task->ref, &up, out);
         }
@@ -117,6 +131,7 @@ void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
 
 void agent_drop_streams(struct agent_core *core, struct job_id job)
 {
+    CADRE_ASSERT(job.n != 0);
     for (uint32_t i = 0; i < core->places; i++) {
         const struct agent_task *task = &core->tasks[i];
         bool lives = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;

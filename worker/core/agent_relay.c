@@ -10,18 +10,10 @@
 
 static void refuse(struct agent_actions *out, struct task_ref ref, const char *why)
 {
+    CADRE_ASSERT(why[0] != '\0');
     struct agent_action *action = agent_append(out, AGENT_ACTION_REFUSE, ref);
     action->code = CADRE_FAILED_PRECONDITION;
     agent_copy_text(action->text, sizeof(action->text), why);
-}
-
-void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
-    struct agent_actions *out)
-{
-    struct agent_up *up = agent_say(core, out, AGENT_UP_SAID, ref);
-    if (up != NULL) {
-        up->said = (struct agent_said){.task = ref, .up = *said};
-    }
 }
 
 static void keep_hello(struct agent_words *words, const struct task_hello *hello)
@@ -36,6 +28,7 @@ static void keep_hello(struct agent_words *words, const struct task_hello *hello
     words->has_report = false;
     words->has_part = false;
     words->has_preempt = false;
+    CADRE_ASSERT(words->hello.mesh_address != hello->mesh_address); /* a copy: that one goes */
 }
 
 static void keep_report(struct agent_words *words, const struct task_report *report)
@@ -49,6 +42,7 @@ static void keep_report(struct agent_words *words, const struct task_report *rep
     words->hello.reason = report->reason;
     words->hello.position = report->position;
     words->hello.clean = report->clean;
+    CADRE_ASSERT(words->report.text != report->text);
 }
 
 void agent_say_again(
@@ -58,9 +52,12 @@ void agent_say_again(
         return; /* its hello comes when it does */
     }
     const struct agent_words *words = agent_words_of(core, task);
+    CADRE_ASSERT(words->hello.library_version == words->library_version);
+    CADRE_ASSERT(words->hello.mesh_address == words->mesh_address);
     struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
     agent_say_said(core, task->ref, &up, out);
     if (words->has_join) {
+        CADRE_ASSERT(words->hello.generation.number == 0);
         up = (struct task_up){.type = TASK_UP_JOIN, .join = words->join};
         agent_say_said(core, task->ref, &up, out);
     }
@@ -69,10 +66,13 @@ void agent_say_again(
         agent_say_said(core, task->ref, &up, out);
     }
     if (words->has_report) {
+        CADRE_ASSERT(words->hello.frozen);
+        CADRE_ASSERT(words->report.text == words->report_text);
         up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
         agent_say_said(core, task->ref, &up, out);
     }
     if (words->has_part) {
+        CADRE_ASSERT(words->part.part.path == words->part.path);
         up = (struct task_up){.type = TASK_UP_PART, .part = words->part.part};
         agent_say_said(core, task->ref, &up, out);
     }
@@ -81,6 +81,8 @@ void agent_say_again(
 static void hear_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
     struct agent_actions *out)
 {
+    CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
+    CADRE_ASSERT(!task->adopted || !task->connected);
     if (task->connected) {
         refuse(out, task->ref, "the task said hello twice on one connection");
         task->connected = false;
@@ -101,17 +103,11 @@ static void hear_hello(struct agent_core *core, struct agent_task *task, const s
     agent_say_said(core, task->ref, up, out);
 }
 
-bool agent_is_current(
-    const struct agent_core *core, const struct agent_task *task, struct generation generation)
-{
-    return task->group != GROUP_NONE &&
-           generation_equal(core->groups[task->group].generation, generation);
-}
-
 /* One that has heard a plan since is no joiner any more. */
 static void hear_join(struct agent_core *core, const struct agent_task *task,
     const struct task_up *up, struct agent_actions *out)
 {
+    CADRE_ASSERT(task->connected);
     struct agent_words *words = agent_words_of(core, task);
     if (words->hello.generation.number == 0 && !words->has_report) {
         words->has_join = true;
@@ -135,6 +131,7 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         refuse(out, ref, "the task has to say hello before anything else");
         return;
     }
+    CADRE_ASSERT(task->connected || up->type == TASK_UP_HELLO);
     struct agent_words *words = agent_words_of(core, task);
     switch (up->type) {
     case TASK_UP_HELLO:
@@ -190,6 +187,7 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
 
 static bool hears(const struct agent_task *task)
 {
+    CADRE_ASSERT(!task->connected || task->phase >= AGENT_TASK_RUNNING);
     return task->connected &&
            (task->phase == AGENT_TASK_RUNNING || task->phase == AGENT_TASK_TERMINATING);
 }
@@ -199,6 +197,7 @@ static void pass_on(const struct agent_task *task, struct agent_actions *out)
     if (hears(task)) {
         agent_append(out, AGENT_ACTION_TELL, task->ref);
     }
+    CADRE_ASSERT(!task->connected || !task->adopted);
 }
 
 /* It hears the plan: what it said before was of an older generation. */
@@ -214,26 +213,31 @@ static void move_on(struct agent_words *words, const struct task_plan *plan)
         words->has_report = false;
         words->has_part = false;
     }
+    CADRE_ASSERT(generation_equal(hello->generation, plan->generation));
 }
 
 /* Whether the plan counts the task in, or already has; false: it is in a newer generation. */
 static bool enlist(struct agent_core *core, struct agent_task *task, const struct task_plan *plan)
 {
+    CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING);
     if (agent_is_current(core, task, plan->generation)) {
         return true; /* said twice, or to one after the other */
     }
     if (task->group != GROUP_NONE &&
-        core->groups[task->group].generation.number >= plan->generation.number) {
+        agent_group_of(core, task)->generation.number >= plan->generation.number) {
         return false;
     }
     struct agent_group before = {0};
     if (task->group != GROUP_NONE) {
-        before = core->groups[task->group];
+        before = *agent_group_of(core, task);
     }
+    CADRE_ASSERT(before.generation.number <= plan->generation.number); /* never back */
     agent_group_leave(core, task);
     task->group = agent_group_join(core, task->ref.job, plan->generation);
     agent_group_reset(core, task->group);
-    agent_fed_inherit(&core->groups[task->group], &before, plan->resume);
+    agent_fed_inherit(agent_group_of(core, task), &before, plan->resume);
+    CADRE_ASSERT(agent_is_current(core, task, plan->generation));
+    CADRE_ASSERT(!task->arrived);
     return true;
 }
 
@@ -261,7 +265,7 @@ static void tell_plan(struct agent_core *core, struct job_id job, const struct t
         task->adopted = false; /* the plan says it */
         if (!is_in_roster(plan, task->ref)) {
             bool older = task->group != GROUP_NONE &&
-                         core->groups[task->group].generation.number < plan->generation.number;
+                         agent_group_of(core, task)->generation.number < plan->generation.number;
             if (older) {
                 agent_group_leave(core, task);
             }
@@ -280,12 +284,15 @@ static bool is_for_generation(enum task_down_type type)
 
 static struct generation generation_of(const struct task_down *down)
 {
+    CADRE_ASSERT(is_for_generation(down->type)); /* of others it is not set */
     return down->type == TASK_DOWN_RELEASE ? down->release.generation : down->generation;
 }
 
 static void tell_task(struct agent_core *core, struct agent_task *task,
     const struct task_down *down, struct agent_actions *out)
 {
+    CADRE_ASSERT(task->phase != AGENT_TASK_NONE);
+    CADRE_ASSERT(down->type != TASK_DOWN_PLAN); /* it goes through the roster */
     if (is_for_generation(down->type) && !task->attends &&
         !agent_is_current(core, task, generation_of(down))) {
         return;
@@ -299,6 +306,7 @@ static void tell_task(struct agent_core *core, struct agent_task *task,
 
 void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out)
 {
+    CADRE_ASSERT(core->linked);
     if (tell->down.type == TASK_DOWN_PLAN) {
         tell_plan(core, tell->job, &tell->down.plan, tell->one ? &tell->task : NULL, out);
         return;

@@ -112,42 +112,71 @@ struct agent_core {
     struct agent_stream *streams; /* AGENT_STREAMS(slots) */
 };
 
-/* agent_core.c */
+/* agent_table.c */
+struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
+struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task);
+/* Of a task that is in a generation. */
+struct agent_group *agent_group_of(const struct agent_core *core, const struct agent_task *task);
+/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
+bool agent_is_current(
+    const struct agent_core *core, const struct agent_task *task, struct generation generation);
 struct agent_action *agent_append(
     struct agent_actions *out, enum agent_action_type type, struct task_ref ref);
 /* NULL while there is no welcomed link: what it was about is told after the next welcome. */
 struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref);
+void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+    struct agent_actions *out);
 void agent_copy_text(char *to, size_t size, const char *from);
-struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
-struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task);
 
-/* agent_life.c */
+/* agent_places.c */
+void agent_forget_task(struct agent_core *core, struct agent_task *task, struct agent_actions *out);
+/* Tasks that have a process, or are about to. */
+uint32_t agent_slots_used(const struct agent_core *core);
+/* A free place; else that of the task which was collected longest ago: the coordinator would not
+ * start another one here if it had not heard of that. NULL: there is none. */
+struct agent_task *agent_take_place(
+    struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+/* Whether it is a life of the slot that `ref` is one of. */
+bool agent_is_of_slot(const struct agent_task *task, struct task_ref ref);
+/* Whoever is prepared and has a slot free is spawned. A start may come while tasks that the
+ * coordinator has given up are still being killed: it waits for them. */
+void agent_spawn_ready(struct agent_core *core, struct agent_actions *out);
+
+/* agent_start.c */
 void agent_start(
     struct agent_core *core, const struct agent_start *start, struct agent_actions *out);
+void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
+    struct agent_actions *out);
+void agent_spawned(
+    struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
+void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
+    bool ended, struct agent_actions *out);
+void agent_say_started(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+
+/* agent_end.c */
 void agent_stop(struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out);
 /* SIGTERM, and SIGKILL after the grace; sooner when a stop that runs already says so. */
 void agent_end_task(
     struct agent_core *core, struct agent_task *task, uint64_t grace_us, struct agent_actions *out);
 void agent_end_all(struct agent_core *core, struct agent_actions *out);
 void agent_kill_overdue(struct agent_core *core, struct agent_actions *out);
-void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
-void agent_spawned(
-    struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
-void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
-    bool ended, struct agent_actions *out);
-void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
-    struct agent_actions *out);
+/* Nothing of it runs any more: its end is told, and what it left is collected. */
+void agent_become_gone(struct agent_core *core, struct agent_task *task,
+    const struct task_exit *exit, struct agent_actions *out);
 void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
     struct agent_actions *out);
 void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status code,
     const char *text, struct agent_actions *out);
-void agent_say_started(
-    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 void agent_say_gone(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 void agent_say_collected(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+/* For a task that has no place here. */
+void agent_say_not_here(
+    const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out);
 
 /* agent_relay.c */
 void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
@@ -156,11 +185,6 @@ void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct a
 /* Hello, join, report and part of a connected task once more. */
 void agent_say_again(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
-void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
-    struct agent_actions *out);
-/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
-bool agent_is_current(
-    const struct agent_core *core, const struct agent_task *task, struct generation generation);
 
 /* agent_keep.c */
 void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,

@@ -40,7 +40,7 @@ static void test_a_notice_outlives_the_link(void **state)
     runs(fixture, task);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     says(fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
-    relink(fixture);
+    welcome(fixture);
     assert_true(is_said(fixture, "preempt stops"));
     fixture_close(fixture);
 }

@@ -308,6 +308,7 @@ static void test_new_link_hears_everything_again(void **state)
                     "j1.1.2 send gone code 1 signal 0\n"
                     "send arrived job 1 g1 tasks 2 up to 4 applied 1 fed 10 stream 1\n");
     happens(fixture, AGENT_EVENT_COLLECTED, second);
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text, "j1.1.2 send collected 0\n"));
     fixture_close(fixture);
@@ -364,6 +365,7 @@ static void test_drain(void **state)
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     plain(fixture, AGENT_EVENT_LINK_UP); /* a coordinator that was started anew knows it at once */
     expect(fixture, "send hello, draining\n");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
     welcome(fixture);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     start(fixture, task_of(3, 0, 1));

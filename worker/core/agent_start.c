@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a local task begins: prepared, spawned, or taken over from an earlier life of the daemon. */
+#include "worker/core/agent_table.h"
+
+#include "common/pure/assert.h"
+
+void agent_say_started(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
+{
+    CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
+    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_STARTED, task->ref);
+    if (up != NULL) {
+        up->started = (struct agent_task_started){.task = task->ref, .pid = task->pid};
+    }
+}
+
+/* It did not start, and nothing of it is left. */
+static void refuse_start(
+    const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out)
+{
+    agent_say_not_here(core, ref, why, out);
+    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_COLLECTED, ref);
+    CADRE_ASSERT(up != NULL);
+    up->collected.task = ref;
+    up->collected.text = "";
+}
+
+/* Ends what is left of older incarnations. false: this one is itself older than one that is here.
+ */
+static bool supersede(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
+{
+    for (uint32_t i = 0; i < core->places; i++) {
+        if (agent_is_of_slot(&core->tasks[i], ref) &&
+            core->tasks[i].ref.incarnation > ref.incarnation) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < core->places; i++) {
+        struct agent_task *older = &core->tasks[i];
+        if (!agent_is_of_slot(older, ref)) {
+            continue;
+        }
+        CADRE_ASSERT(older->ref.incarnation < ref.incarnation); /* an equal one is known */
+        if (older->phase == AGENT_TASK_COLLECTED) {
+            agent_forget_task(core, older, out);
+        } else {
+            agent_end_task(core, older, 0, out);
+            CADRE_ASSERT(older->phase != AGENT_TASK_RUNNING);
+        }
+    }
+    return true;
+}
+
+/* NULL, or why the task cannot start here. */
+static const char *start_fault(
+    struct agent_core *core, struct task_ref ref, struct agent_actions *out)
+{
+    if (core->draining) {
+        return "the worker is draining and takes no new tasks";
+    }
+    CADRE_ASSERT(!core->left);
+    if (!supersede(core, ref, out)) {
+        return "a newer incarnation of this task is on this worker already";
+    }
+    return NULL;
+}
+
+void agent_start(
+    struct agent_core *core, const struct agent_start *start, struct agent_actions *out)
+{
+    CADRE_ASSERT(core->linked);
+    struct task_ref ref = start->task;
+    const struct agent_task *known = agent_find(core, ref);
+    if (known != NULL) {
+        /* Said twice. If it is over, so is how it ended. */
+        if (known->phase >= AGENT_TASK_GONE) {
+            agent_say_gone(core, known, out);
+        }
+        if (known->phase == AGENT_TASK_COLLECTED) {
+            agent_say_collected(core, known, out);
+        }
+        return;
+    }
+    const char *fault = start_fault(core, ref, out);
+    struct agent_task *task = fault == NULL ? agent_take_place(core, ref, out) : NULL;
+    if (task == NULL) {
+        refuse_start(core, ref, fault != NULL ? fault : "every place of this worker is taken", out);
+        return;
+    }
+    task->phase = AGENT_TASK_PREPARING;
+    task->attends = crew_is(&start->spec.crew) && ref.slot > 0;
+    agent_append(out, AGENT_ACTION_PREPARE, ref);
+    CADRE_ASSERT(!task->prepared && !task->spawning);
+}
+
+/* One that was stopped while it was being prepared is over: what comes of that comes late. */
+static bool was_stopped(const struct agent_task *task)
+{
+    return task == NULL || task->phase >= AGENT_TASK_GONE;
+}
+
+void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (was_stopped(task)) {
+        return;
+    }
+    CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
+    CADRE_ASSERT(!task->prepared); /* it is prepared once */
+    CADRE_ASSERT(!task->spawning);
+    task->prepared = true;
+    agent_spawn_ready(core, out);
+}
+
+void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
+    struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    if (was_stopped(task)) {
+        return;
+    }
+    CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
+    CADRE_ASSERT(task->prepared || !task->spawning);
+    agent_become_gone(core, task, exit, out);
+}
+
+void agent_spawned(
+    struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out)
+{
+    struct agent_task *task = agent_find(core, ref);
+    CADRE_ASSERT(task != NULL);
+    CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
+    CADRE_ASSERT(task->prepared);
+    CADRE_ASSERT(task->spawning);
+    CADRE_ASSERT(!task->connected); /* SPAWNED goes before any frame of it */
+    task->phase = AGENT_TASK_RUNNING;
+    task->pid = pid;
+    agent_say_started(core, task, out);
+    if (task->stopping) {
+        agent_end_task(core, task, task->grace_us, out);
+    }
+}
+
+/* In no generation as far as this life knows; the coordinator may be away for good. */
+void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
+    bool ended, struct agent_actions *out)
+{
+    CADRE_ASSERT(!core->link_up);
+    CADRE_ASSERT(!core->left);
+    CADRE_ASSERT(agent_find(core, start->task) == NULL);
+    bool full = agent_slots_used(core) >= core->options.slots;
+    struct agent_task *task = agent_take_place(core, start->task, out);
+    CADRE_ASSERT(task != NULL);
+    task->phase = ended ? AGENT_TASK_KILLED : AGENT_TASK_RUNNING;
+    task->pid = pid;
+    task->attends = crew_is(&start->spec.crew) && start->task.slot > 0;
+    task->adopted = true;
+    task->over = ended;
+    if (core->orphan_at_us == UINT64_MAX) {
+        core->orphan_at_us = core->now_us + core->options.orphan_us;
+    }
+    if (full && !ended) {
+        agent_end_task(core, task, core->options.grace_us, out);
+    }
+}
