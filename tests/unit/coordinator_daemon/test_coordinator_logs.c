@@ -214,7 +214,7 @@ static void a_lost_tail_comes_again(void **state)
 static uint64_t write_lines(uint64_t at, unsigned first, unsigned count)
 {
     for (unsigned i = first; i < first + count; i++) {
-        char line[16];
+        char line[24];
         snprintf(line, sizeof line, "line %04u\n", i);
         assert_int_equal(write_at(0, 1, at, line), at + 10);
         at += 10;

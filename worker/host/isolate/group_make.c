@@ -150,7 +150,7 @@ cadre_status group_tree_make(const struct group_tree *tree, struct task_ref task
 
 void group_tree_remove_job(const struct group_tree *tree, struct job_id job)
 {
-    char folder[GROUP_FILE_BYTES];
+    char folder[GROUP_PATH_BYTES + sizeof "/job-" + 20]; /* digits of a job */
     for (int i = 0; i < GROUP_CONTROLLERS; i++) {
         if (tree->folders[i][0] != '\0') {
             snprintf(folder, sizeof folder, "%s/job-%" PRIu64, tree->folders[i], job.n);
