@@ -222,11 +222,25 @@ void agent_arm_tick(struct agent *agent)
     uv_timer_start(&agent->tick, on_tick, wait_ms, 0);
 }
 
+/* In a Debug build: it walks the table, which is too much for each frame of a busy host. */
+static void check_core(const struct agent_core *core)
+{
+#ifndef NDEBUG
+    const char *broken = agent_core_invariant(core);
+    if (broken != NULL) {
+        cadre_panic(broken, __FILE__, __LINE__);
+    }
+#else
+    (void)core;
+#endif
+}
+
 static void step_once(struct agent *agent, struct agent_event *event)
 {
     event->now_us = clock_monotonic_us();
     struct agent_actions out = {.items = agent->actions, .capacity = agent->action_capacity};
     agent_core_step(agent->core, event, &out);
+    check_core(agent->core);
     for (size_t i = 0; i < out.count; i++) {
         act(agent, &out.items[i], event);
     }
