@@ -152,7 +152,6 @@ static void preempt(
 
 static void finish(struct task_core *core, struct task_actions *out)
 {
-    CADRE_ASSERT(!core->applying);
     core->finished = true;
     core->begun = false;
     task_settle(core, out);
@@ -255,7 +254,6 @@ void task_core_step(
 void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation, uint32_t replicas,
     uint32_t pid, const char *mesh_address)
 {
-    CADRE_ASSERT(incarnation > 0);
     CADRE_ASSERT(mesh_address != NULL);
     memset(core, 0, sizeof(*core));
     core->phase = TASK_JOIN;
