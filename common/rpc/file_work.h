@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What touches files is done by threads of the loop's pool: however long a disk takes, the loop
- * goes on, and with it all else. */
+ * goes on, and with it all else. Of the loop's thread alone. */
 #ifndef CADRE_RPC_FILE_WORK_H
 #define CADRE_RPC_FILE_WORK_H
 
@@ -9,19 +9,29 @@
 
 struct rpc_loop;
 
+/* Of one daemon, on its loop. */
+struct file_works {
+    struct rpc_loop *loop;
+    unsigned count; /* threads at work */
+    bool none;      /* since file_works_wait() began there was a moment with none */
+};
+
 /* One piece of work at a time; zeroed before the first. */
 struct file_work {
     uv_work_t work;
-    unsigned *count;
+    struct file_works *works;
     void (*in_thread)(void *user);
     void (*done)(void *user);
     void *user;
     bool runs; /* `user` stays where it is, and is the thread's */
 };
 
-/* in_thread(user) in a thread, then done(user) on the loop: always both. *count is one more until
- * done() begins. */
-void file_work_queue(struct file_work *work, struct rpc_loop *loop, unsigned *count,
+/* in_thread(user) in a thread, then done(user) on the loop: always both, once. It counts among the
+ * works until done() begins, which may start the next piece or free all of it. */
+void file_work_start(struct file_work *work, struct file_works *works,
     void (*in_thread)(void *user), void (*done)(void *user), void *user);
+
+/* Runs the loop until no thread is at work any more: before it is closed. */
+void file_works_wait(struct file_works *works);
 
 #endif

@@ -14,7 +14,7 @@
 #include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "coordinator/daemon/content_table.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 #include "coordinator/daemon/storage.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
@@ -221,7 +221,8 @@ static void remove_next(struct contents *contents)
     contents->now = contents->next;
     contents->next = done;
     contents->next.count = 0;
-    file_work_start(&contents->work, contents->daemon, remove_in_thread, after_remove, contents);
+    file_work_start(
+        &contents->work, &contents->daemon->works, remove_in_thread, after_remove, contents);
 }
 
 /* One that cannot be removed is here again: the next clean-up finds it. */

@@ -6,13 +6,13 @@
 
 #include <uv.h>
 
+#include "common/rpc/file_work.h"
 #include "common/rpc/health.h"
 #include "common/rpc/reflection.h"
 #include "common/rpc/server.h"
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
-#include "coordinator/daemon/file_work.h"
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
 
@@ -118,7 +118,7 @@ struct daemon {
     struct submission *submissions; /* that wait for the disk */
     char *outputs_synced;           /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
-    unsigned works; /* threads at work */
+    struct file_works works; /* on files, by threads */
     bool draining;
     bool ready_told;     /* the ready file is ours */
     cadre_status failed; /* why it must end; OK: in order */

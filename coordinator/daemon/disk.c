@@ -69,7 +69,7 @@ static void look(struct daemon *daemon)
     struct disk *disk = &daemon->disk;
     if (!disk->work.runs) {
         disk->taken_meanwhile_bytes = 0;
-        file_work_start(&disk->work, daemon, look_in_thread, after_look, daemon);
+        file_work_start(&disk->work, &daemon->works, look_in_thread, after_look, daemon);
     }
 }
 

@@ -14,7 +14,7 @@
 #include "common/base/fault.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/worker_contents.h"
 
@@ -183,7 +183,7 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
         return;
     }
     rpc_call_set_user(call, question);
-    file_work_start(&question->work, daemon, mark_in_thread, after_mark, question);
+    file_work_start(&question->work, &daemon->works, mark_in_thread, after_mark, question);
 }
 
 static void missing_closed(struct rpc_call *call, bool cancelled, void *user)

@@ -192,7 +192,7 @@ static void sync_and_submit(
         .length = length};
     memcpy(submission->message, data, length);
     daemon->submissions = submission;
-    file_work_start(&submission->work, daemon, sync_in_thread, after_sync, submission);
+    file_work_start(&submission->work, &daemon->works, sync_in_thread, after_sync, submission);
 }
 
 static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)

@@ -62,8 +62,8 @@ static void count_run(struct daemon *daemon, const struct log_run *run, bool wai
 
 static void answer(struct daemon *daemon, const struct log_run *run)
 {
-    const struct agent_down down = {.type = AGENT_DOWN_LOG_ACK,
-        .log_ack = {.task = run->task, .offset = run->stored}};
+    const struct agent_down down = {
+        .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = run->task, .offset = run->stored}};
     for (uint64_t i = 0; i < run->chunks; i++) {
         agents_down(daemon, run->link, &down);
     }
@@ -158,7 +158,7 @@ static void start_turn(struct log_queue *queue)
     queue->runs = NULL;
     queue->count = 0;
     queue->run_capacity = 0;
-    file_work_start(&queue->work, daemon, in_thread, after_turn, queue);
+    file_work_start(&queue->work, &daemon->works, in_thread, after_turn, queue);
 }
 
 /* ---- what waits ---- */

@@ -174,7 +174,7 @@ static void pump(struct follower *follower)
     read->size = 0;
     choose_slots(follower, read);
     follower->read = read;
-    file_work_start(&follower->work, daemon, in_thread, after_part, follower);
+    file_work_start(&follower->work, &daemon->works, in_thread, after_part, follower);
 }
 
 static void start_reading(struct follower *follower)

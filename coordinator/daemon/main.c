@@ -318,6 +318,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     }
     CADRE_TRY(needs_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
+    daemon->works.loop = daemon->loop;
     start_handles(daemon);
     paths_go_on_forgetting(daemon);
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
@@ -337,11 +338,7 @@ static void close_daemon(struct daemon *daemon)
         if (daemon->disk.timer.data != NULL) {
             disk_close(daemon);
         }
-        while (daemon->works > 0) {
-            bool never = false;
-            (void)rpc_loop_run_until(
-                daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
-        }
+        file_works_wait(&daemon->works);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);

@@ -442,7 +442,7 @@ cadre_status needs_refresh(struct daemon *daemon, struct cadre_error *error)
     }
     refresh.needs->built = true;
     if (refresh.needs->unread_count > 0 && !refresh.needs->work.runs) {
-        file_work_start(&refresh.needs->work, daemon, read_in_thread, after_read, daemon);
+        file_work_start(&refresh.needs->work, &daemon->works, read_in_thread, after_read, daemon);
     }
     CADRE_TRY(status);
     if (refresh.short_of_memory) {

@@ -11,7 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 
 struct reference {
     char *path; /* of the output */
@@ -182,7 +182,7 @@ static cadre_status begin(
         return error->code;
     }
     rpc_call_set_user(call, listing);
-    file_work_start(&listing->work, daemon, list_in_thread, after_list, listing);
+    file_work_start(&listing->work, &daemon->works, list_in_thread, after_list, listing);
     return CADRE_OK;
 }
 

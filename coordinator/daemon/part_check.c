@@ -151,7 +151,7 @@ static void start_next(struct daemon *daemon)
     struct part_check *check = daemon->part_checks;
     if (check != NULL && !check->work.runs) {
         check->came = contents_came(daemon->contents);
-        file_work_start(&check->work, daemon, look_in_thread, after_look, check);
+        file_work_start(&check->work, &daemon->works, look_in_thread, after_look, check);
     }
 }
 

@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
 {
@@ -75,7 +75,7 @@ static void remove_later(struct daemon *daemon, const char *name)
             LOG_STR("path", name), LOG_STR("reason", "no memory"));
         return;
     }
-    file_work_start(&forgotten->work, daemon, remove_in_thread, after_remove, forgotten);
+    file_work_start(&forgotten->work, &daemon->works, remove_in_thread, after_remove, forgotten);
 }
 
 void paths_forget_job(struct daemon *daemon, struct job_id job)

@@ -20,7 +20,7 @@
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/disk.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_contents.h"
@@ -77,7 +77,8 @@ static void discard_in_thread(void *user)
 static void receive_end(struct receive *receive)
 {
     if (receive != NULL && receive->fd >= 0) {
-        file_work_start(&receive->work, receive->daemon, discard_in_thread, receive_free, receive);
+        file_work_start(
+            &receive->work, &receive->daemon->works, discard_in_thread, receive_free, receive);
     } else if (receive != NULL) {
         receive_free(receive);
     }
@@ -174,7 +175,7 @@ static cadre_status append(
     receive->got_bytes += size;
     receive->busy = true;
     rpc_call_pause(receive->call);
-    file_work_start(&receive->work, receive->daemon, write_in_thread, after_write, receive);
+    file_work_start(&receive->work, &receive->daemon->works, write_in_thread, after_write, receive);
     return CADRE_OK;
 }
 
@@ -363,7 +364,8 @@ static void begin_settle(void *user)
         tell_settled(receive);
         return;
     }
-    file_work_start(&receive->work, receive->daemon, settle_in_thread, after_settle, receive);
+    file_work_start(
+        &receive->work, &receive->daemon->works, settle_in_thread, after_settle, receive);
 }
 
 static void receive_half_close(struct rpc_call *call, void *user)

@@ -14,7 +14,7 @@
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/damage.h"
 #include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
@@ -66,7 +66,7 @@ static void transmit_end(struct transmit *transmit)
 {
     if (transmit->fd >= 0) {
         file_work_start(
-            &transmit->work, transmit->daemon, close_in_thread, transmit_free, transmit);
+            &transmit->work, &transmit->daemon->works, close_in_thread, transmit_free, transmit);
     } else {
         transmit_free(transmit);
     }
@@ -233,7 +233,8 @@ static void pump(struct transmit *transmit)
         fail_early(transmit);
         return;
     }
-    file_work_start(&transmit->work, transmit->daemon, read_in_thread, after_read, transmit);
+    file_work_start(
+        &transmit->work, &transmit->daemon->works, read_in_thread, after_read, transmit);
 }
 
 static void transmit_drained(struct rpc_call *call, void *user)
@@ -322,7 +323,8 @@ static void begin(struct transmit *transmit, struct rpc_call *call)
 {
     transmit->call = call;
     rpc_call_set_user(call, transmit);
-    file_work_start(&transmit->work, transmit->daemon, open_in_thread, after_open, transmit);
+    file_work_start(
+        &transmit->work, &transmit->daemon->works, open_in_thread, after_open, transmit);
 }
 
 /* It is read to its end and hashed, as it is now. */

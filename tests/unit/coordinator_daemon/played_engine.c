@@ -225,15 +225,13 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     daemon->arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     assert_non_null(daemon->arena);
     assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
+    daemon->works.loop = daemon->loop;
     assert_ok(contents_open(daemon, &error), &error);
 }
 
 void settle(struct daemon *daemon)
 {
-    bool never = false;
-    while (daemon->works > 0) {
-        (void)rpc_loop_run_until(daemon->loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
-    }
+    file_works_wait(&daemon->works);
 }
 
 void reopen_contents(struct daemon *daemon)

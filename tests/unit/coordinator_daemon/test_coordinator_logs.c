@@ -85,7 +85,7 @@ static int set_up(void **state)
 static void run_threads(void)
 {
     struct patience patience = patience_begin(60 * CADRE_US_PER_S);
-    while (stand.works > 0) {
+    while (stand.works.count > 0) {
         bool never = false;
         assert_false(patience_is_over(&patience));
         (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
@@ -182,6 +182,7 @@ static void a_start_finds_where_each_begins(void **state)
     stand = (struct daemon){.options = before.options,
         .engine = before.engine,
         .loop = before.loop,
+        .works.loop = before.loop,
         .contents = before.contents,
         .blob_dir = before.blob_dir,
         .job_dir = before.job_dir,

@@ -118,6 +118,7 @@ int set_up(void **state)
     snprintf(stand->folder, sizeof stand->folder, "%s/%u", base, count++);
     make_folder("out/deep");
     assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
+    stand->daemon.works.loop = stand->daemon.loop;
     coordinator_open(&stand->coordinator, stand->daemon.loop);
     assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
                   &stand->daemon.channel, &error),
@@ -141,11 +142,7 @@ int tear_down(void **state)
     publish_cancel(&stand->task);
     restore_cancel(&stand->task);
     rpc_channel_close(stand->daemon.channel);
-    while (stand->daemon.works > 0) {
-        bool never = false;
-        (void)rpc_loop_run_until(
-            stand->daemon.loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
-    }
+    file_works_wait(&stand->daemon.works);
     coordinator_close(&stand->coordinator);
     rpc_loop_close(stand->daemon.loop);
     wire_arena_free(stand->daemon.arena);

@@ -50,6 +50,7 @@ static int set_up(void **state)
     struct cadre_error error = {0};
     stand = (struct daemon){.blob_dir = (char *)(uintptr_t)test_temp_dir()};
     assert_ok(rpc_loop_open(&stand.loop, &error), &error);
+    stand.works.loop = stand.loop;
     return 0;
 }
 
@@ -63,11 +64,8 @@ static int tear_down(void **state)
 /* What has to go is removed by a thread. */
 static void came(uint64_t bytes, bool was_here)
 {
-    bool never = false;
     cache_added(&stand, bytes, was_here);
-    while (stand.works > 0) {
-        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
-    }
+    file_works_wait(&stand.works);
 }
 
 static void the_least_recently_used_go_first(void **state)

@@ -85,10 +85,10 @@ static void end_turn(void)
     work->done(work->user);
 }
 
-void file_work_start(struct file_work *work, struct daemon *daemon, void (*act)(void *user),
+void file_work_start(struct file_work *work, struct file_works *works, void (*act)(void *user),
     void (*done)(void *user), void *user)
 {
-    assert_ptr_equal(daemon, &stand);
+    assert_ptr_equal(works, &stand.works);
     assert_ptr_equal(work, &task.log_work);
     assert_false(work->runs);
     work->in_thread = act;

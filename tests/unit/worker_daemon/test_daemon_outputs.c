@@ -61,6 +61,7 @@ static int set_up(void **state)
     snprintf(stand->folder, sizeof stand->folder, "%s/%u", base, count++);
     assert_ok(folder_make(in("out"), 0755, &error), &error);
     assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
+    stand->daemon.works.loop = stand->daemon.loop;
     coordinator_open(&stand->coordinator, stand->daemon.loop);
     assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
                   &stand->daemon.channel, &error),

@@ -186,6 +186,7 @@ static int set_up(void **state)
     assert_ok(folder_make(blobs, 0700, &error), &error);
     assert_ok(folder_make(tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&stand.loop, &error), &error);
+    stand.works.loop = stand.loop;
     struct job_spec spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1};
     struct sha256 hash;
     assert_ok(sha256_of("#!/bin/sh", 9, &hash, &error), &error);
@@ -212,17 +213,17 @@ static void run_until(bool (*condition)(void))
 
 static bool nothing_works(void)
 {
-    return stand.works == 0;
+    return stand.works.count == 0;
 }
 
 static bool two_work(void)
 {
-    return stand.works == 2;
+    return stand.works.count == 2;
 }
 
 static bool one_works(void)
 {
-    return stand.works == 1;
+    return stand.works.count == 1;
 }
 
 static int tear_down(void **state)
@@ -361,7 +362,7 @@ static void only_its_own_job_waits_for_a_uid(void **state)
     tasks_linked(&stand); /* changes nothing */
     worker_front.collect(&stand, ref_of(SLOW_JOB, 2));
     run_until(is_collected);
-    assert_int_equal(stand.works, 1);
+    assert_int_equal(stand.works.count, 1);
     assert_int_equal(prepared, 1);
     sem_post(&let_go);
     until_prepared(3);

@@ -104,6 +104,7 @@ static int set_up(void **state)
     assert_ok(folder_make(stand->blobs, 0700, &error), &error);
     assert_ok(folder_make(stand->tasks, 0711, &error), &error);
     assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
+    stand->daemon.works.loop = stand->daemon.loop;
     coordinator_open(&stand->coordinator, stand->daemon.loop);
     assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
                   &stand->daemon.channel, &error),
@@ -127,10 +128,7 @@ static bool run_for(bool *flag, uint64_t us)
 
 static void until_nothing_works(void)
 {
-    while (stand->daemon.works > 0) {
-        bool never = false;
-        (void)run_for(&never, 10 * CADRE_US_PER_MS);
-    }
+    file_works_wait(&stand->daemon.works);
 }
 
 static int tear_down(void **state)

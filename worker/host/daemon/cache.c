@@ -201,7 +201,7 @@ static void shrink(struct daemon *daemon)
     struct cache_shrink *begun = daemon->cache_shrinks ? NULL : begin(daemon);
     if (begun != NULL) {
         daemon->cache_shrinks = true;
-        file_work_start(&begun->work, daemon, let_go, after_let_go, begun);
+        file_work_start(&begun->work, &daemon->works, let_go, after_let_go, begun);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "worker/host/daemon/content.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 
 #define PIECE_BYTES  (UINT64_C(16) * 1024 * 1024)
 #define PAUSE_PER_US 3
@@ -168,7 +168,7 @@ static void look(struct cache_check *check)
         end_round(check);
         return;
     }
-    file_work_start(&check->work, check->daemon, in_thread, after_thread, check);
+    file_work_start(&check->work, &check->daemon->works, in_thread, after_thread, check);
 }
 
 cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error)

@@ -7,11 +7,11 @@
 #include <uv.h>
 
 #include "common/rpc/channel.h"
+#include "common/rpc/file_work.h"
 #include "common/rpc/tls.h"
 #include "common/service/notifier.h"
 #include "common/wire/wire.h"
 #include "worker/host/agent/agent.h"
-#include "worker/host/daemon/file_work.h"
 #include "worker/host/daemon/log_file.h"
 #include "worker/host/daemon/options.h"
 #include "worker/host/isolate/isolation.h"
@@ -140,7 +140,7 @@ struct daemon {
     bool draining;
     void (*leaves)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
     bool agent_closed;
-    unsigned works;             /* threads at work */
+    struct file_works works;    /* on files, by threads */
     struct task_files *leaving; /* forgotten, and their folders still bear their names */
     struct task_files *gone;    /* what they left is to be removed, in this order */
     bool removes;               /* a thread has the first */

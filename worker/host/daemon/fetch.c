@@ -124,7 +124,7 @@ static void dispose(struct fetch *fetch)
         drop(fetch); /* nothing waits for this loop any more */
         fetch_free(fetch);
     } else {
-        file_work_start(&fetch->work, fetch->daemon, drop, after_drop, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->works, drop, after_drop, fetch);
     }
 }
 
@@ -180,7 +180,7 @@ static void end(struct fetch *fetch, cadre_status status, const char *text)
     } else if (fetch->error.code != CADRE_OK) {
         finish(fetch, fetch->error.code, fetch->error.text);
     } else if (status == CADRE_OK) {
-        file_work_start(&fetch->work, fetch->daemon, keep, after_keep, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->works, keep, after_keep, fetch);
     } else {
         struct cadre_error error;
         cadre_error_set(
@@ -248,7 +248,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         rpc_call_cancel(call);
     } else if (fetch->chunk_bytes > 0) {
         rpc_call_pause(call);
-        file_work_start(&fetch->work, fetch->daemon, write_chunk, after_write, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->works, write_chunk, after_write, fetch);
     }
 }
 
@@ -313,7 +313,7 @@ static cadre_status fetch_file(
     snprintf(fetch->name, sizeof fetch->name, "%s", file->name);
     memcpy(fetch->sha256, file->sha256, sizeof fetch->sha256);
     task->fetch = fetch;
-    file_work_start(&fetch->work, daemon, look, after_look, fetch);
+    file_work_start(&fetch->work, &daemon->works, look, after_look, fetch);
     return CADRE_OK;
 }
 

@@ -138,7 +138,7 @@ static void next_turn(struct task_files *task)
     if (!writes && turn->read == NULL) {
         return;
     }
-    file_work_start(&task->log_work, task->daemon, in_thread, after_turn, task);
+    file_work_start(&task->log_work, &task->daemon->works, in_thread, after_turn, task);
 }
 
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)

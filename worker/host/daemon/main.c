@@ -231,6 +231,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(cache_open(daemon, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
+    daemon->works.loop = daemon->loop;
     start_handles(daemon);
     CADRE_TRY(open_tls(daemon, error));
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
@@ -269,10 +270,7 @@ static void close_loop(struct daemon *daemon)
         rpc_channel_close(daemon->channel);
     }
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
-    while (daemon->works > 0) {
-        bool never = false;
-        (void)rpc_loop_run_until(daemon->loop, &never, clock_monotonic_us() + 10 * CADRE_US_PER_MS);
-    }
+    file_works_wait(&daemon->works);
     cache_check_close(daemon);
     uv_close((uv_handle_t *)&daemon->retry, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);

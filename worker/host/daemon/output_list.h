@@ -5,7 +5,7 @@
 
 #include "common/base/error.h"
 #include "common/model/limits.h"
-#include "worker/host/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 
 struct output_list {
     struct task_files *task; /* NULL: cancelled, the end of the listing frees this */

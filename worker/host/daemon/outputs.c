@@ -109,7 +109,8 @@ static void on_drained(struct rpc_call *call, void *user)
     (void)call;
     struct upload *upload = user;
     if (upload->task != NULL && upload->left_bytes > 0 && !upload->work.runs) {
-        file_work_start(&upload->work, upload->task->daemon, read_chunk, after_read, upload);
+        file_work_start(
+            &upload->work, &upload->task->daemon->works, read_chunk, after_read, upload);
     }
 }
 
@@ -210,7 +211,7 @@ static void open_upload(struct task_files *task)
     upload->name = name;
     upload->fd = -1;
     task->upload = upload;
-    file_work_start(&upload->work, task->daemon, read_chunk, after_read, upload);
+    file_work_start(&upload->work, &task->daemon->works, read_chunk, after_read, upload);
 }
 
 static void finish(struct task_files *task)
@@ -269,7 +270,7 @@ void outputs_start(struct task_files *task)
             "the worker has no memory to collect what the task left");
         return;
     }
-    file_work_start(&task->outputs->work, task->daemon, fill, after_fill, task->outputs);
+    file_work_start(&task->outputs->work, &task->daemon->works, fill, after_fill, task->outputs);
 }
 
 void outputs_cancel(struct task_files *task)

@@ -272,5 +272,5 @@ void place_start(struct task_files *task)
         return;
     }
     task->placing = true;
-    file_work_start(&task->files, task->daemon, in_thread, after_thread, task);
+    file_work_start(&task->files, &task->daemon->works, in_thread, after_thread, task);
 }

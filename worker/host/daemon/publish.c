@@ -116,7 +116,7 @@ static void after_load(void *user)
 static void load(struct publish *publish)
 {
     publish->hands++;
-    file_work_start(&publish->work, publish->daemon, load_in_thread, after_load, publish);
+    file_work_start(&publish->work, &publish->daemon->works, load_in_thread, after_load, publish);
 }
 
 /* ---- calls ---- */

@@ -9,7 +9,7 @@
 #include "common/base/error.h"
 #include "common/checkpoint/content.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/file_work.h"
+#include "common/rpc/file_work.h"
 #include "worker/host/daemon/published.h"
 
 /* Contents on their way at once: while one is read here, another travels, and others are brought to
@@ -46,7 +46,8 @@ struct publish_lane {
     size_t sent;
     uint8_t *block; /* NULL until it is needed */
     struct rpc_call *call;
-    uv_fs_t read;
+    struct file_work read;
+    ssize_t got; /* by it */
 };
 
 struct publish {

@@ -3,8 +3,10 @@
  * (Agents.PutBlob). */
 #include "worker/host/daemon/publish.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/wire/methods.h"
 
@@ -86,13 +88,21 @@ static bool put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
     return true;
 }
 
-static void after_read(uv_fs_t *request)
+static void read_in_thread(void *user)
 {
-    struct publish_lane *lane = request->data;
+    struct publish_lane *lane = user;
+    const struct publish_source *source = &lane->publish->source;
+    const struct checkpoint_block *block = &source->content.blocks[lane->content];
+    do {
+        lane->got = pread(source->fd, lane->block, block->bytes, (off_t)block->offset);
+    } while (lane->got < 0 && errno == EINTR);
+}
+
+static void after_read(void *user)
+{
+    struct publish_lane *lane = user;
     struct publish *publish = lane->publish;
-    ssize_t got = request->result;
-    uv_fs_req_cleanup(request);
-    publish->daemon->works--;
+    ssize_t got = lane->got;
     if (!publish_hand_free(publish)) {
         return;
     }
@@ -111,7 +121,6 @@ static void after_read(uv_fs_t *request)
 static bool read_block(struct publish_lane *lane)
 {
     struct publish *publish = lane->publish;
-    const struct checkpoint_block *block = &publish->source.content.blocks[lane->content];
     if (lane->block == NULL) {
         lane->block = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
     }
@@ -120,12 +129,8 @@ static bool read_block(struct publish_lane *lane)
             publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
         return false;
     }
-    uv_buf_t buffer = uv_buf_init((char *)lane->block, (unsigned)block->bytes);
-    lane->read.data = lane;
     publish->hands++;
-    publish->daemon->works++;
-    uv_fs_read(rpc_loop_uv(publish->daemon->loop), &lane->read, publish->source.fd, &buffer, 1,
-        (int64_t)block->offset, after_read);
+    file_work_start(&lane->read, &publish->daemon->works, read_in_thread, after_read, lane);
     return true;
 }
 

@@ -75,7 +75,7 @@ static void next(struct daemon *daemon)
     struct task_files *task = daemon->gone;
     if (task != NULL && !daemon->removes) {
         daemon->removes = true;
-        file_work_start(&task->files, daemon, remove_in_thread, after_removal, task);
+        file_work_start(&task->files, &daemon->works, remove_in_thread, after_removal, task);
     }
 }
 
@@ -169,7 +169,7 @@ void removal_start(struct task_files *task)
         free_task(task);
         return;
     }
-    file_work_start(&task->files, task->daemon, set_aside, after_aside, task);
+    file_work_start(&task->files, &task->daemon->works, set_aside, after_aside, task);
 }
 
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error)
@@ -240,7 +240,7 @@ bool removal_is_clean(struct task_files *task)
         return true;
     case UID_DIRTY:
         task->emptying = true;
-        file_work_start(&task->files, task->daemon, empty_in_thread, after_emptying, task);
+        file_work_start(&task->files, &task->daemon->works, empty_in_thread, after_emptying, task);
         break;
     case UID_BEING_EMPTIED:
         break;

@@ -129,7 +129,7 @@ static void after_open(void *user)
 static void finish(struct restore *restore)
 {
     restore->owner = restore->task->user;
-    file_work_start(&restore->work, restore->daemon, open_to_user, after_open, restore);
+    file_work_start(&restore->work, &restore->daemon->works, open_to_user, after_open, restore);
 }
 
 static void after_link(void *user)
@@ -158,7 +158,7 @@ static bool take_from_other(struct restore *restore)
         restore->other_folder = NULL;
         return false;
     }
-    file_work_start(&restore->work, restore->daemon, link_to_other, after_link, restore);
+    file_work_start(&restore->work, &restore->daemon->works, link_to_other, after_link, restore);
     return true;
 }
 
@@ -262,9 +262,9 @@ static void begin(struct task_files *task)
             after_check(restore);
             return;
         }
-        file_work_start(&restore->work, task->daemon, check_shared, after_check, restore);
+        file_work_start(&restore->work, &task->daemon->works, check_shared, after_check, restore);
     } else {
-        file_work_start(&restore->work, task->daemon, make_folder, after_folder, restore);
+        file_work_start(&restore->work, &task->daemon->works, make_folder, after_folder, restore);
     }
 }
 

@@ -108,7 +108,7 @@ static cadre_status take_chunk(struct restore *restore, const uint8_t *bytes, si
     memcpy(restore->chunk, bytes, size);
     restore->chunk_bytes = size;
     rpc_call_pause(restore->call);
-    file_work_start(&restore->work, restore->daemon, write_chunk, after_write, restore);
+    file_work_start(&restore->work, &restore->daemon->works, write_chunk, after_write, restore);
     return CADRE_OK;
 }
 
@@ -195,7 +195,7 @@ static cadre_status take_manifest(struct restore *restore, struct cadre_error *e
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "its file cannot be called %s on this host", restore->content.file_name);
     }
-    file_work_start(&restore->work, restore->daemon, make_file, after_file, restore);
+    file_work_start(&restore->work, &restore->daemon->works, make_file, after_file, restore);
     return CADRE_OK;
 }
 

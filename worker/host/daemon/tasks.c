@@ -124,7 +124,7 @@ void tasks_start(struct task_files *task)
             return;
         }
         task->placing = true;
-        file_work_start(&task->files, task->daemon, make_folder, after_folder, task);
+        file_work_start(&task->files, &task->daemon->works, make_folder, after_folder, task);
     } else if (removal_is_clean(task)) {
         fetch_next(task);
     }
