@@ -14,7 +14,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/contents.h"
 
 void artifact_file_free(struct artifact_file *file)
 {
@@ -222,7 +222,7 @@ cadre_status artifacts_check_part(const struct daemon *daemon, const struct task
     CADRE_TRY(checkpoint_content_read(text, size, ret_content, error));
     CADRE_TRY(check_blocks(daemon, part, ret_content, error));
     ret->bytes = part->size_bytes + ret_content->file_bytes;
-    CADRE_TRY(file_store_sync(daemon, error));
+    CADRE_TRY(contents_sync(daemon, error));
     return find_hashes(text, size, ret, error);
 }
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "coordinator/daemon/content_table.h"
 #include "common/rpc/file_work.h"
-#include "coordinator/daemon/storage.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
@@ -52,8 +53,6 @@ static bool is_recent(uint64_t then_us)
 static void count_bytes(struct contents *contents, const struct content *content, bool here)
 {
     contents->bytes += here ? content->bytes : -content->bytes;
-    storage_blob(
-        contents->daemon->storage, here ? (int64_t)content->bytes : -(int64_t)content->bytes);
 }
 
 /* ---- the start ---- */
@@ -342,6 +341,17 @@ void contents_upload_end(
 }
 
 /* ---- names on the disk ---- */
+
+cadre_status contents_sync(const struct daemon *daemon, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open(daemon->blob_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool refused = fd >= 0 && fault_point("contents.sync");
+    if (fd < 0 || refused || fsync(fd) != 0) {
+        return cadre_error_errno(error, refused ? EIO : errno,
+            "the coordinator cannot bring the files in %s to the disk", daemon->blob_dir);
+    }
+    return CADRE_OK;
+}
 
 uint64_t contents_came(const struct contents *contents)
 {

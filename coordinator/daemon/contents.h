@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which contents are here: an index in memory, which is asked instead of the disk. It is filled at
- * the start, and kept up by uploads and removals. Of the loop alone. Who adds and who removes one
- * and the same content goes one after the other, so a name in the index has its file. */
+ * the start, and kept up by uploads and removals. Of the loop alone, but for contents_sync(). Who
+ * adds and who removes one and the same content goes one after the other, so a name in the index
+ * has its file. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_H
 
@@ -63,6 +64,9 @@ void contents_upload_end(
 
 /* ---- names on the disk ---- */
 
+/* In a thread, for it knows nothing of the index: what came in until now is found again after a
+ * loss of power. Before anything durable counts on it. */
+cadre_status contents_sync(const struct daemon *daemon, struct cadre_error *error);
 /* Counts what came; who syncs the folder takes the number before and gives it back afterwards. */
 uint64_t contents_came(const struct contents *contents);
 void contents_note_synced(struct contents *contents, uint64_t came);

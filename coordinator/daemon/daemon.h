@@ -125,7 +125,7 @@ struct daemon {
     struct cadre_error failure;
 };
 
-/* Ends the daemon with a failure: what is not durable must not be spoken of. */
+/* daemon.c: ends the daemon with a failure: what is not durable must not be spoken of. */
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
 
 /* Packs with one of the wire functions and sends it: DAEMON_SEND(daemon, call, job_info, &info). A
@@ -160,8 +160,12 @@ extern const struct rpc_server_ops drain_ops;
 extern const struct rpc_server_ops list_workers_ops;
 extern const struct rpc_server_ops version_ops;
 
-/* server.c: the server on every --listen address; ready when it returns OK. */
-cadre_status server_open(struct daemon *daemon, struct cadre_error *error);
+/* server.c: the server on every --listen address; ready when it returns OK.
+ * on_call_end(daemon, path, status) on the loop when a call ends: `path` is one of server_method(),
+ * or of none of ours. */
+cadre_status server_open(struct daemon *daemon,
+    void (*on_call_end)(void *user, const char *path, cadre_status status),
+    struct cadre_error *error);
 
 /* metrics.c: the table of methods' calls that ended, and the pages of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
@@ -206,9 +210,13 @@ void agents_refuse(void *user, struct link_id link, cadre_status code, const cha
 /* jobs.c */
 void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
     uint32_t queued_before, const char *text);
+/* The engine holds the turn: whoever asked in it does not wait for its answer. */
+void jobs_answer_held(struct daemon *daemon);
 
 /* watch.c */
 void watch_job_changed(struct daemon *daemon, struct job_id job);
+/* All jobs that have not ended. */
+void watch_all_changed(struct daemon *daemon);
 void watch_arrived(struct daemon *daemon); /* a message of the kind that commits steps */
 void watch_flush(struct daemon *daemon);   /* at the end of a turn */
 

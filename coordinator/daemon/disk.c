@@ -129,40 +129,12 @@ bool disk_is_full(int errnum)
     return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
 }
 
-/* Those who watch a job read why it stands still. */
-static void tell_watchers(struct daemon *daemon)
-{
-    struct engine_job_brief info;
-    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
-        if (!job_state_is_final(info.state)) {
-            watch_job_changed(daemon, info.id);
-        }
-    }
-}
-
-/* Whoever asked in the turn that is held: it is done when there is room, and not undone. */
-static void tell_pending(struct daemon *daemon)
-{
-    for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
-        if (pending->call != NULL) {
-            struct cadre_error error = {0};
-            cadre_error_set(&error, CADRE_UNKNOWN,
-                "the coordinator's disk is full: what was asked for is done when there is room; "
-                "free space in %s, then look at `cadre jobs` and `cadre workers`",
-                daemon->options.state_dir);
-            rpc_call_set_user(pending->call, NULL);
-            rpc_call_fail(pending->call, &error);
-            pending->call = NULL;
-        }
-    }
-}
-
-void disk_flush(struct daemon *daemon)
+bool disk_flush(struct daemon *daemon)
 {
     struct cadre_error reason = {0};
     bool held = engine_held(daemon->engine, &reason);
     if (held == daemon->disk.held) {
-        return;
+        return false;
     }
     daemon->disk.held = held;
     if (held) {
@@ -170,11 +142,10 @@ void disk_flush(struct daemon *daemon)
         log_event(LOG_LEVEL_ERROR, "disk",
             "the ledger cannot be written: jobs wait, and nothing is said, until it can",
             LOG_STR("reason", reason.text));
-        tell_pending(daemon);
     } else {
         log_event(LOG_LEVEL_INFO, "disk", "the ledger is written again: jobs go on",
             LOG_U64("after_ms", (clock_monotonic_us() - daemon->disk.held_us) / CADRE_US_PER_MS));
     }
-    tell_watchers(daemon);
     tell_health(daemon);
+    return true;
 }

@@ -22,7 +22,8 @@ cadre_status disk_check_ledger(struct daemon *daemon, struct cadre_error *error)
 /* A write of ours failed so: true when it was for want of room. */
 bool disk_is_full(int errnum);
 
-/* At the end of a turn: tells when the engine begins to hold its turn, and when it goes on. */
-void disk_flush(struct daemon *daemon);
+/* At the end of a turn: true when the engine began to hold its turn since the last one, or goes on
+ * (daemon->disk.held). The log and the health were told. */
+bool disk_flush(struct daemon *daemon);
 
 #endif

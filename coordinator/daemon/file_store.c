@@ -11,7 +11,6 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/fault.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents.h"
 #include "common/rpc/file_work.h"
@@ -34,17 +33,6 @@ cadre_status file_store_check(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "file %s is said to have %llu bytes, its content has %llu", file->name,
             (unsigned long long)file->size_bytes, (unsigned long long)bytes);
-    }
-    return CADRE_OK;
-}
-
-cadre_status file_store_sync(const struct daemon *daemon, struct cadre_error *error)
-{
-    CADRE_CLOSE_AT_EXIT int fd = open(daemon->blob_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool refused = fd >= 0 && fault_point("file_store.sync");
-    if (fd < 0 || refused || fsync(fd) != 0) {
-        return cadre_error_errno(error, refused ? EIO : errno,
-            "the coordinator cannot bring the files in %s to the disk", daemon->blob_dir);
     }
     return CADRE_OK;
 }

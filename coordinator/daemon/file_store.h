@@ -15,10 +15,6 @@ cadre_status file_store_check(
  * its hash. */
 cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error);
 
-/* What came in until now is found again after a loss of power: before anything durable counts on
- * it. In a thread. */
-cadre_status file_store_sync(const struct daemon *daemon, struct cadre_error *error);
-
 /* Removes contents that nobody needs and nobody asked for in a while; seldom, for it looks at every
  * content. */
 void file_store_clean_some_time(struct daemon *daemon);

@@ -12,17 +12,6 @@
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/storage.h"
 
-void daemon_send_packed(
-    struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error)
-{
-    if (status == CADRE_OK) {
-        status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, error);
-    }
-    if (status != CADRE_OK && status != CADRE_CANCELLED) {
-        rpc_call_fail(call, error);
-    }
-}
-
 /* ---- calls that wait for their records ---- */
 
 static struct pending_call *pend(
@@ -114,6 +103,23 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
 }
 
+/* It is done when there is room, and not undone. */
+void jobs_answer_held(struct daemon *daemon)
+{
+    for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
+        if (pending->call != NULL) {
+            struct cadre_error error = {0};
+            cadre_error_set(&error, CADRE_UNKNOWN,
+                "the coordinator's disk is full: what was asked for is done when there is room; "
+                "free space in %s, then look at `cadre jobs` and `cadre workers`",
+                daemon->options.state_dir);
+            rpc_call_set_user(pending->call, NULL);
+            rpc_call_fail(pending->call, &error);
+            pending->call = NULL;
+        }
+    }
+}
+
 /* ---- Submit ---- */
 
 /* One whose contents came lately: their names are brought to the disk before its record is. */
@@ -153,7 +159,7 @@ static void submit(struct daemon *daemon, struct rpc_call *call, const void *dat
 static void sync_in_thread(void *user)
 {
     struct submission *submission = user;
-    (void)file_store_sync(submission->daemon, &submission->error);
+    (void)contents_sync(submission->daemon, &submission->error);
 }
 
 static void after_sync(void *user)

@@ -30,15 +30,6 @@
 /* A chief of 10,000 is told of them, some 400 KB, five times a second at most. */
 #define MEMBERS_US 20
 
-void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
-{
-    if (daemon->failed == CADRE_OK) {
-        daemon->failed = error->code;
-        daemon->failure = *error;
-    }
-    rpc_loop_stop(daemon->loop);
-}
-
 static void on_job_changed(void *user, struct job_id job)
 {
     ((struct daemon *)user)->needs_grown = true;
@@ -89,6 +80,18 @@ static void drop_unneeded(struct daemon *daemon)
     file_store_clean_some_time(daemon);
 }
 
+/* Those who watch a job read why it stands still. */
+static void tell_disk(struct daemon *daemon)
+{
+    if (!disk_flush(daemon)) {
+        return;
+    }
+    if (daemon->disk.held) {
+        jobs_answer_held(daemon);
+    }
+    watch_all_changed(daemon);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
@@ -108,7 +111,7 @@ static void on_turn_end(void *user)
         return;
     }
     storage_keep_for(daemon);
-    disk_flush(daemon);
+    tell_disk(daemon);
     drop_unneeded(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
@@ -325,7 +328,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
         metrics_tls_told, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
     disk_open(daemon);
-    return server_open(daemon, error);
+    return server_open(daemon, metrics_call_end, error);
 }
 
 static void close_daemon(struct daemon *daemon)

@@ -253,7 +253,7 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
 
 static void show_storage(struct daemon *daemon, struct exposition *out)
 {
-    struct storage_sizes sizes = storage_sizes(daemon->storage);
+    struct storage_sizes sizes = storage_sizes(daemon);
     exposition_family(out, "cadre_storage_bytes", EXPOSITION_GAUGE,
         "What the state directory holds beside the ledger; blobs are programs, files and "
         "checkpoints.");

@@ -130,7 +130,9 @@ static cadre_status may_call(
     return status;
 }
 
-static cadre_status open_server(struct daemon *daemon, struct cadre_error *error)
+static cadre_status open_server(struct daemon *daemon,
+    void (*on_call_end)(void *user, const char *path, cadre_status status),
+    struct cadre_error *error)
 {
     daemon->health = rpc_health_open();
     if (daemon->health == NULL) {
@@ -145,14 +147,16 @@ static cadre_status open_server(struct daemon *daemon, struct cadre_error *error
         .send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
         .tls = daemon->tls,
         .authorize = may_call,
-        .on_call_end = metrics_call_end,
+        .on_call_end = on_call_end,
         .on_call_end_user = daemon};
     return rpc_server_open(daemon->loop, &options, &daemon->server, error);
 }
 
-cadre_status server_open(struct daemon *daemon, struct cadre_error *error)
+cadre_status server_open(struct daemon *daemon,
+    void (*on_call_end)(void *user, const char *path, cadre_status status),
+    struct cadre_error *error)
 {
-    CADRE_TRY(open_server(daemon, error));
+    CADRE_TRY(open_server(daemon, on_call_end, error));
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;
     FILE *ready = open_memstream(&text, &size);

@@ -24,8 +24,8 @@ struct job_sizes {
 };
 
 struct storage {
-    struct storage_sizes sizes;
-    struct job_sizes *jobs; /* in order of id */
+    struct storage_sizes sizes; /* but the blobs: contents.h knows them */
+    struct job_sizes *jobs;     /* in order of id */
     size_t count;
     size_t capacity;
     uint64_t incoming_bytes;
@@ -76,13 +76,6 @@ static void change_by(uint64_t *bytes, int64_t change)
     *bytes = change >= 0 ? *bytes + (uint64_t)change : *bytes > less ? *bytes - less : 0;
 }
 
-void storage_blob(struct storage *storage, int64_t change)
-{
-    if (storage != NULL) {
-        change_by(&storage->sizes.blobs_bytes, change);
-    }
-}
-
 void storage_incoming(struct storage *storage, int64_t change)
 {
     if (storage != NULL) {
@@ -121,9 +114,14 @@ void storage_job_gone(struct storage *storage, struct job_id job)
     storage->count--;
 }
 
-struct storage_sizes storage_sizes(const struct storage *storage)
+struct storage_sizes storage_sizes(const struct daemon *daemon)
 {
-    return storage != NULL ? storage->sizes : (struct storage_sizes){0};
+    struct storage_sizes sizes = {0};
+    if (daemon->storage != NULL) {
+        sizes = daemon->storage->sizes;
+        sizes.blobs_bytes = contents_bytes(daemon->contents);
+    }
+    return sizes;
 }
 
 uint64_t storage_job_bytes(const struct storage *storage, struct job_id job)
@@ -185,7 +183,6 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
     if (storage == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
     }
-    storage->sizes.blobs_bytes = contents_bytes(daemon->contents);
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         CADRE_FREE_AT_EXIT char *logs = NULL;
         CADRE_FREE_AT_EXIT char *outputs = path_of_outputs(daemon, info.id);
@@ -213,10 +210,11 @@ void storage_close(struct storage *storage)
 
 /* ---- quotas ---- */
 
-static uint64_t total(const struct storage *storage)
+static uint64_t total(const struct daemon *daemon)
 {
-    return storage->sizes.blobs_bytes + storage->sizes.logs_bytes + storage->sizes.outputs_bytes +
-           storage->incoming_bytes;
+    struct storage_sizes sizes = storage_sizes(daemon);
+    return sizes.blobs_bytes + sizes.logs_bytes + sizes.outputs_bytes +
+           daemon->storage->incoming_bytes;
 }
 
 static void forget(struct daemon *daemon, struct job_id job, const char *why)
@@ -273,16 +271,16 @@ cadre_status storage_reserve(
     if (quota == 0 || storage == NULL) {
         return CADRE_OK;
     }
-    bool fits = bytes <= quota && total(storage) <= quota - bytes;
+    bool fits = bytes <= quota && total(daemon) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && least(daemon) <= quota - bytes);
     /* Not while it is not known which contents their end sets free. */
-    while (may_fit && total(storage) + bytes > quota && daemon->failed == CADRE_OK &&
+    while (may_fit && total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
            !needs_are_read(daemon->needs) && oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
         forget(daemon, oldest, "room is needed: --storage-quota");
         (void)needs_refresh(daemon, &ignored);
     }
-    if (may_fit && total(storage) + bytes <= quota) {
+    if (may_fit && total(daemon) + bytes <= quota) {
         return CADRE_OK;
     }
     storage->sizes.refused++;
@@ -290,7 +288,7 @@ cadre_status storage_reserve(
         "the coordinator's storage is full, %s does not fit: %" PRIu64 " of %" PRIu64
         " bytes (--storage-quota) are used by jobs that live, and by files that nobody has needed "
         "for less than an hour; cancel jobs, keep fewer checkpoints, or raise the quota",
-        what, total(storage), quota);
+        what, total(daemon), quota);
 }
 
 cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,

@@ -25,15 +25,15 @@ struct storage_sizes {
 cadre_status storage_open(struct daemon *daemon, struct cadre_error *error);
 void storage_close(struct storage *storage); /* accepts NULL */
 
-/* NULL storage: nothing is counted, as where no option needs it. */
-void storage_blob(struct storage *storage, int64_t change);
+/* Contents are counted where they are (contents.h); all else that changes is told here.
+ * NULL storage: nothing is counted, as where no option needs it. */
 /* Bytes that an upload under way has announced; taken back when it ends. */
 void storage_incoming(struct storage *storage, int64_t change);
 void storage_log(struct storage *storage, struct job_id job, int64_t change);
 void storage_output(struct storage *storage, struct job_id job, int64_t change);
 void storage_job_gone(struct storage *storage, struct job_id job);
 
-struct storage_sizes storage_sizes(const struct storage *storage);
+struct storage_sizes storage_sizes(const struct daemon *daemon);
 /* Its logs and outputs. */
 uint64_t storage_job_bytes(const struct storage *storage, struct job_id job);
 

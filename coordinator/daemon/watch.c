@@ -76,6 +76,16 @@ void watch_job_changed(struct daemon *daemon, struct job_id job)
     }
 }
 
+void watch_all_changed(struct daemon *daemon)
+{
+    struct engine_job_brief info;
+    for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
+        if (!job_state_is_final(info.state)) {
+            watch_job_changed(daemon, info.id);
+        }
+    }
+}
+
 void watch_arrived(struct daemon *daemon)
 {
     daemon->watch_steps = true;

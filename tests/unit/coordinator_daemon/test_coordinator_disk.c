@@ -19,20 +19,6 @@ bool engine_held(const struct engine *engine, struct cadre_error *ret_reason)
     return false;
 }
 
-bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief)
-{
-    (void)engine;
-    (void)i;
-    (void)ret_brief;
-    return false;
-}
-
-void watch_job_changed(struct daemon *daemon, struct job_id job)
-{
-    (void)daemon;
-    (void)job;
-}
-
 static int set_up(void **state)
 {
     (void)state;

@@ -467,7 +467,7 @@ static void nothing_stays_of_a_forgotten_job(void **state)
         run_threads();
         assert_int_equal(answer_count, 2);
         assert_int_equal(access(folder, F_OK), -1);
-        assert_int_equal(storage_sizes(stand.storage).logs_bytes, 0);
+        assert_int_equal(storage_sizes(&stand).logs_bytes, 0);
     }
 }
 
@@ -494,7 +494,7 @@ static void what_is_kept_is_counted(void **state)
     (void)write_lines(0, 0, 200);
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     struct log_gap gap = log_gap_read(path);
-    assert_int_equal(storage_sizes(stand.storage).logs_bytes, 2000 - log_gap_bytes(&gap));
+    assert_int_equal(storage_sizes(&stand).logs_bytes, 2000 - log_gap_bytes(&gap));
     assert_int_equal(engine.log_bytes, 2000);
 }
 

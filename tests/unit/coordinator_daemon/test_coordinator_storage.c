@@ -78,9 +78,9 @@ static void a_start_finds_what_was_counted(void **state)
     add_log(1, "twelve bytes");
     storage_output(stand.storage, (struct job_id){1}, 5);
     add_output(1, "12345");
-    struct storage_sizes kept = storage_sizes(stand.storage);
+    struct storage_sizes kept = storage_sizes(&stand);
     open_storage();
-    struct storage_sizes found = storage_sizes(stand.storage);
+    struct storage_sizes found = storage_sizes(&stand);
     assert_int_equal(kept.blobs_bytes, 7);
     assert_int_equal(kept.logs_bytes, 12);
     assert_int_equal(kept.outputs_bytes, 5);
@@ -102,7 +102,7 @@ static void the_oldest_make_room(void **state)
         add_output(job, "0123456789");
     }
     open_storage();
-    assert_int_equal(storage_sizes(stand.storage).outputs_bytes, 40);
+    assert_int_equal(storage_sizes(&stand).outputs_bytes, 40);
     stand.options.storage_quota_bytes = 45;
     assert_ok(storage_reserve(&stand, 5, "a file", &error), &error);
     assert_int_equal(engine.job_count, 4);
@@ -111,8 +111,8 @@ static void the_oldest_make_room(void **state)
     assert_non_null(engine_job_spec(&engine, (struct job_id){1}));
     assert_null(engine_job_spec(&engine, (struct job_id){2}));
     assert_null(engine_job_spec(&engine, (struct job_id){3}));
-    assert_int_equal(storage_sizes(stand.storage).forgotten, 2);
-    assert_int_equal(storage_sizes(stand.storage).outputs_bytes, 20);
+    assert_int_equal(storage_sizes(&stand).forgotten, 2);
+    assert_int_equal(storage_sizes(&stand).outputs_bytes, 20);
     /* More than can ever fit: nobody is forgotten for nothing. */
     assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "--storage-quota");
@@ -123,7 +123,7 @@ static void the_oldest_make_room(void **state)
     assert_ok(storage_reserve(&stand, 35, "out/w.bin", &error), &error);
     assert_int_equal(engine.job_count, 1);
     assert_non_null(engine_job_spec(&engine, (struct job_id){4}));
-    assert_int_equal(storage_sizes(stand.storage).refused, 2);
+    assert_int_equal(storage_sizes(&stand).refused, 2);
 }
 
 /* Programs and files of the forgotten go too, unless another job has them. */
@@ -137,13 +137,13 @@ static void contents_of_the_forgotten_go(void **state)
     put_old_content(&stand, "only here");
     put_old_content(&stand, "both have it");
     open_storage();
-    assert_int_equal(storage_sizes(stand.storage).blobs_bytes, 21);
+    assert_int_equal(storage_sizes(&stand).blobs_bytes, 21);
     stand.options.storage_quota_bytes = 22;
     assert_ok(storage_reserve(&stand, 10, "a file", &error), &error);
     assert_false(is_here(&stand, "only here"));
     assert_true(is_here(&stand, "both have it"));
     assert_int_equal(engine.job_count, 2);
-    assert_int_equal(storage_sizes(stand.storage).blobs_bytes, 12);
+    assert_int_equal(storage_sizes(&stand).blobs_bytes, 12);
 }
 
 /* What is on its way counts: two uploads cannot share the last bytes. */
