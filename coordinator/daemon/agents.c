@@ -1,40 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Agents.Join: one stream is one link of the engine. */
-#include <stdlib.h>
+ * Agents.Join: what worker daemons say. What they are told goes by links.c. */
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/links.h"
 #include "coordinator/daemon/part_check.h"
-
-static size_t find_link(const struct daemon *daemon, uint64_t id)
-{
-    size_t low = 0;
-    size_t high = daemon->link_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (daemon->links[middle].id.n < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-struct agent_link *agents_link(const struct daemon *daemon, struct link_id link)
-{
-    size_t at = find_link(daemon, link.n);
-    bool found = at < daemon->link_count && daemon->links[at].id.n == link.n;
-    return found ? &daemon->links[at] : NULL;
-}
-
-static struct rpc_call *call_of(const struct daemon *daemon, struct link_id link)
-{
-    const struct agent_link *found = agents_link(daemon, link);
-    return found != NULL ? found->call : NULL;
-}
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)
@@ -44,21 +15,13 @@ static struct link_id link_of(const struct rpc_call *call)
 
 static void join_open(struct rpc_call *call, void *user)
 {
-    struct daemon *daemon = user;
-    if (daemon->link_count == daemon->link_capacity) {
-        size_t capacity = daemon->link_capacity > 0 ? daemon->link_capacity * 2 : 64;
-        struct agent_link *grown = realloc(daemon->links, capacity * sizeof *grown);
-        if (grown == NULL) {
-            rpc_call_finish(
-                call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another worker");
-            return;
-        }
-        daemon->links = grown;
-        daemon->link_capacity = capacity;
+    struct link_id link;
+    if (!links_add(user, call, &link)) {
+        rpc_call_finish(
+            call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for another worker");
+        return;
     }
-    struct link_id id = {++daemon->link_last};
-    daemon->links[daemon->link_count++] = (struct agent_link){.id = id, .call = call};
-    rpc_call_set_user(call, (void *)(uintptr_t)id.n);
+    rpc_call_set_user(call, (void *)(uintptr_t)link.n);
 }
 
 static void take_log(struct daemon *daemon, struct link_id link, const struct agent_log *chunk)
@@ -82,63 +45,11 @@ static cadre_status check_name(
         name, identity->name, identity->name);
 }
 
-static cadre_status denied(struct rpc_call *call, struct cadre_error *error)
-{
-    log_event(LOG_LEVEL_WARNING, "agents", "a worker is denied a call",
-        LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
-    return error->code;
-}
-
-cadre_status agents_check_task(
-    struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
-{
-    const struct tls_identity *identity = rpc_call_identity(call);
-    if (identity->role != TLS_ROLE_WORKER ||
-        engine_task_is_of(daemon->engine, task, identity->name)) {
-        return CADRE_OK;
-    }
-    cadre_error_set(error, CADRE_PERMISSION_DENIED,
-        "worker \"%s\" may not speak for task %u of job %llu: that task, in this life of it, is "
-        "not "
-        "placed on the worker that its certificate names",
-        identity->name, task.slot, (unsigned long long)task.job.n);
-    return denied(call, error);
-}
-
-cadre_status agents_check_tasks(
-    struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
-{
-    const struct tls_identity *identity = rpc_call_identity(call);
-    if (identity->role != TLS_ROLE_WORKER ||
-        engine_worker_has_tasks(daemon->engine, identity->name)) {
-        return CADRE_OK;
-    }
-    cadre_error_set(error, CADRE_PERMISSION_DENIED,
-        "worker \"%s\" may not upload: no task is placed on the worker that its certificate names",
-        identity->name);
-    return denied(call, error);
-}
-
-cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
-    const struct sha256 *hash, struct cadre_error *error)
-{
-    const struct tls_identity *identity = rpc_call_identity(call);
-    bool needed = identity->role != TLS_ROLE_WORKER;
-    if (!needed) {
-        CADRE_TRY(needs_of_worker(daemon, identity->name, hash, 1, &needed, error));
-    }
-    if (needed) {
-        return CADRE_OK;
-    }
-    (void)file_store_none(hash, error);
-    return denied(call, error);
-}
-
 /* Nobody is heard before it said who it is. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
 {
-    struct agent_link *link = agents_link(daemon, id);
+    struct agent_link *link = links_find(daemon, id);
     bool hello = up->type == AGENT_UP_HELLO;
     if (link == NULL || hello == link->said_hello) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s",
@@ -245,13 +156,9 @@ static void join_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)cancelled;
     struct daemon *daemon = user;
     struct link_id link = link_of(call);
-    size_t at = find_link(daemon, link.n);
-    if (at == daemon->link_count || daemon->links[at].id.n != link.n) {
+    if (!links_remove(daemon, link)) {
         return; /* it was refused at once */
     }
-    memmove(&daemon->links[at], &daemon->links[at + 1],
-        (daemon->link_count - at - 1) * sizeof *daemon->links);
-    daemon->link_count--;
     if (daemon->engine != NULL) {
         engine_link_down(daemon->engine, clock_monotonic_us(), link);
     }
@@ -262,72 +169,3 @@ const struct rpc_server_ops join_ops = {.on_open = join_open,
     .on_half_close = join_half_close,
     .on_shutdown = join_shutdown,
     .on_closed = join_closed};
-
-/* What ends or turns the tasks of a job, for who looks into it. */
-static void note_down(struct link_id link, const struct agent_down *down)
-{
-    if (down->type == AGENT_DOWN_STOP) {
-        log_event(LOG_LEVEL_DEBUG, "agents", "stop", LOG_U64("link", link.n),
-            LOG_U64("job", down->stop.job.n), LOG_BOOL("one", down->stop.one),
-            LOG_U64("slot", down->stop.one ? down->stop.task.slot : 0));
-        return;
-    }
-    if (down->type != AGENT_DOWN_TELL) {
-        return;
-    }
-    const struct task_down *told = &down->tell.down;
-    switch (told->type) {
-    case TASK_DOWN_PLAN:
-        log_event(LOG_LEVEL_DEBUG, "agents", "plan", LOG_U64("link", link.n),
-            LOG_U64("job", down->tell.job.n), LOG_U64("generation", told->plan.generation.number),
-            LOG_U64("members", told->plan.roster_count), LOG_U64("resume", told->plan.resume));
-        break;
-    case TASK_DOWN_ABORT:
-        log_event(LOG_LEVEL_DEBUG, "agents", "abort", LOG_U64("link", link.n),
-            LOG_U64("job", down->tell.job.n), LOG_U64("generation", told->generation.number),
-            LOG_STR("reason", told->reason));
-        break;
-    case TASK_DOWN_RESET:
-    case TASK_DOWN_SUPERSEDED:
-    case TASK_DOWN_REFUSED:
-        log_event(LOG_LEVEL_DEBUG, "agents", "a task is not wanted", LOG_U64("link", link.n),
-            LOG_U64("job", down->tell.job.n), LOG_U64("slot", down->tell.task.slot),
-            LOG_U64("incarnation", down->tell.task.incarnation), LOG_U64("type", told->type));
-        break;
-    case TASK_DOWN_RELEASE:
-    case TASK_DOWN_BYE:
-    case TASK_DOWN_WARM:
-    case TASK_DOWN_MEMBERS:
-        break;
-    }
-}
-
-void agents_down(void *user, struct link_id link, const struct agent_down *down)
-{
-    struct daemon *daemon = user;
-    struct rpc_call *call = call_of(daemon, link);
-    if (call == NULL) {
-        return;
-    }
-    struct cadre_error error = {0};
-    note_down(link, down);
-    wire_buffer_clear(&daemon->packed);
-    cadre_status status = wire_pack_agent_down(down, &daemon->packed, &error);
-    if (status == CADRE_OK) {
-        status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, &error);
-    }
-    if (status != CADRE_OK && status != CADRE_CANCELLED) {
-        log_event(LOG_LEVEL_WARNING, "agents", "a worker's stream is cut", LOG_U64("link", link.n),
-            LOG_STR("reason", error.text));
-        rpc_call_abort(call, status, error.text);
-    }
-}
-
-void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text)
-{
-    struct rpc_call *call = call_of(user, link);
-    if (call != NULL) {
-        log_event(LOG_LEVEL_WARNING, "agents", "a worker is refused", LOG_STR("reason", text));
-        rpc_call_finish(call, code, text);
-    }
-}

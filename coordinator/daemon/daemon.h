@@ -16,14 +16,6 @@
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
 
-/* An agent's Join stream. */
-struct agent_link {
-    struct link_id id;
-    struct rpc_call *call;
-    bool said_hello;
-    size_t log_bytes; /* of tasks' output, not written yet (log_writes.c) */
-};
-
 /* What a client is answered with. */
 enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
 
@@ -58,6 +50,7 @@ struct disk {
 struct log_queue;
 
 struct watcher;
+struct agent_link;
 struct follower;
 struct needs;
 struct worker_contents;
@@ -186,27 +179,6 @@ const char *server_method(size_t i);
 cadre_status terms_check(struct daemon *daemon, struct link_id link,
     const struct agent_hello *hello, struct cadre_error *error);
 
-/* agents.c: with TLS a worker's certificate says whose tasks a call may speak for: those that are
- * placed on the worker of that name. PERMISSION_DENIED. Without TLS, and for other roles: OK. */
-cadre_status agents_check_task(
-    struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error);
-/* The same for contents, which name no task: it has one at all. */
-cadre_status agents_check_tasks(
-    struct daemon *daemon, struct rpc_call *call, struct cadre_error *error);
-
-/* The same for one content: a job that has a task there needs it. NOT_FOUND, which does not tell
- * whether the content is here. */
-struct sha256;
-cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
-    const struct sha256 *hash, struct cadre_error *error);
-
-/* agents.c: NULL: the stream is gone. */
-struct agent_link *agents_link(const struct daemon *daemon, struct link_id link);
-
-/* agents.c: the sink's side of the links. */
-void agents_down(void *user, struct link_id link, const struct agent_down *down);
-void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text);
-
 /* jobs.c */
 void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
     uint32_t queued_before, const char *text);
@@ -232,9 +204,7 @@ void logs_forget(struct daemon *daemon, struct job_id job);
 /* Before the last threads are waited for: what they do not work on yet is not begun. */
 void logs_close(struct daemon *daemon);
 
-/* logs.c: those who follow look again when the turn ends, at the slot or whether the job ended. */
-void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot);
-void logs_changed(struct daemon *daemon, struct job_id job);
+/* logs.c: at the end of a turn those who follow read what is fresh. */
 void logs_flush(struct daemon *daemon);
 
 /* paths.c: malloc'ed; NULL when memory is out. */

@@ -7,6 +7,8 @@
 
 #include "common/pure/prng.h"
 #include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/followers.h"
+#include "coordinator/daemon/links.h"
 #include "coordinator/daemon/log_files.h"
 #include "coordinator/daemon/storage.h"
 
@@ -53,7 +55,7 @@ bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot)
 /* What a run costs here while it waits. */
 static void count_run(struct daemon *daemon, const struct log_run *run, bool waits)
 {
-    struct agent_link *link = agents_link(daemon, run->link);
+    struct agent_link *link = links_find(daemon, run->link);
     size_t bytes = sizeof *run + log_run_bytes(run);
     if (link != NULL) {
         link->log_bytes = waits ? link->log_bytes + bytes : link->log_bytes - bytes;
@@ -65,7 +67,7 @@ static void answer(struct daemon *daemon, const struct log_run *run)
     const struct agent_down down = {
         .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = run->task, .offset = run->stored}};
     for (uint64_t i = 0; i < run->chunks; i++) {
-        agents_down(daemon, run->link, &down);
+        links_down(daemon, run->link, &down);
     }
 }
 
@@ -93,7 +95,7 @@ static void close_queue(struct log_queue *queue)
         at = &(*at)->next;
     }
     *at = queue->next;
-    logs_changed(queue->daemon, queue->job);
+    followers_job_changed(queue->daemon, queue->job);
     free(queue->turn.path);
     free(queue->bytes);
     free(queue->runs);
@@ -126,7 +128,7 @@ static void tell(struct log_queue *queue)
         storage_log(daemon->storage, queue->job, turn->change_bytes);
     }
     if (turn->written) {
-        logs_written(daemon, queue->job, queue->slot);
+        followers_written(daemon, queue->job, queue->slot);
     }
 }
 
@@ -222,7 +224,7 @@ static bool add_run(struct log_queue *queue, const struct log_run *run)
 
 static bool has_room(struct daemon *daemon, struct link_id link, size_t bytes)
 {
-    const struct agent_link *of = agents_link(daemon, link);
+    const struct agent_link *of = links_find(daemon, link);
     size_t waits = of != NULL ? of->log_bytes : 0;
     return waits + bytes + sizeof(struct log_run) <= LINK_BYTES &&
            disk_check(daemon, bytes, NULL) == CADRE_OK;
@@ -270,7 +272,7 @@ void logs_append(
         if (queue != NULL) {
             queue->size -= log_run_bytes(&run);
         }
-        agents_refuse(daemon, link, CADRE_RESOURCE_EXHAUSTED,
+        links_refuse(daemon, link, CADRE_RESOURCE_EXHAUSTED,
             "the coordinator has no memory for what a task wrote: join again");
     }
     if (queue != NULL && idle) {

@@ -4,49 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/followers.h"
 #include "coordinator/daemon/log_read.h"
 
 /* A thread reads on for a follower when no more than this waits in its send queue. */
 #define QUEUE_BYTES ((size_t)128 * 1024)
-
-struct follower {
-    struct follower *next;
-    struct daemon *daemon;
-    struct rpc_call *call; /* NULL: it went away while a thread reads */
-    struct logs_request request;
-    uint64_t *offsets; /* of each task; what was sent so far. The thread's while it reads */
-    bool *fresh;       /* of each task; there may be more than that */
-    uint32_t tasks;    /* 0: nothing more to read */
-    uint32_t next_slot;
-    bool dirty;            /* something is fresh, or the job may have ended */
-    struct log_read *read; /* NULL: no thread reads */
-    struct file_work work;
-};
-
-void logs_changed(struct daemon *daemon, struct job_id job)
-{
-    for (struct follower *follower = daemon->followers; follower != NULL;
-         follower = follower->next) {
-        follower->dirty = follower->dirty || follower->request.id.n == job.n;
-    }
-}
-
-static bool wants(const struct follower *follower, uint32_t slot)
-{
-    return slot < follower->tasks &&
-           (!follower->request.one_slot || follower->request.slot == slot);
-}
-
-void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot)
-{
-    for (struct follower *follower = daemon->followers; follower != NULL;
-         follower = follower->next) {
-        if (follower->request.id.n == job.n && follower->request.follow && wants(follower, slot)) {
-            follower->fresh[slot] = true;
-            follower->dirty = true;
-        }
-    }
-}
 
 static void free_follower(struct follower *follower)
 {
@@ -64,7 +27,8 @@ static bool is_over(const struct follower *follower)
     bool ended = !engine_job_basics(daemon->engine, follower->request.id, &info) ||
                  job_state_is_final(info.state);
     for (uint32_t slot = 0; slot < follower->tasks && ended; slot++) {
-        ended = !wants(follower, slot) || !logs_are_unwritten(daemon, follower->request.id, slot);
+        ended = !follower_wants(follower, slot) ||
+                !logs_are_unwritten(daemon, follower->request.id, slot);
     }
     return ended || !follower->request.follow;
 }
@@ -76,7 +40,7 @@ static void finish(struct follower *follower)
             .slot = slot,
             .offset = follower->offsets[slot],
             .end = true};
-        if (wants(follower, slot)) {
+        if (follower_wants(follower, slot)) {
             DAEMON_SEND(follower->daemon, follower->call, log_chunk, &chunk);
         }
     }
@@ -181,7 +145,7 @@ static void start_reading(struct follower *follower)
 {
     for (uint32_t slot = 0; slot < follower->tasks; slot++) {
         follower->offsets[slot] = follower->request.tail_bytes > 0 ? LOG_READ_TAIL : 0;
-        follower->fresh[slot] = wants(follower, slot);
+        follower->fresh[slot] = follower_wants(follower, slot);
     }
     follower->dirty = true;
 }

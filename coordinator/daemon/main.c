@@ -18,6 +18,8 @@
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/followers.h"
+#include "coordinator/daemon/links.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_contents.h"
@@ -35,7 +37,7 @@ static void on_job_changed(void *user, struct job_id job)
     ((struct daemon *)user)->needs_grown = true;
     job_log_changed(user, job);
     watch_job_changed(user, job);
-    logs_changed(user, job);
+    followers_job_changed(user, job);
 }
 
 static void on_job_forgotten(void *user, struct job_id job)
@@ -231,8 +233,8 @@ static cadre_status open_engine(
         1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
     }
-    static const struct engine_sink sink = {.down = agents_down,
-        .refuse = agents_refuse,
+    static const struct engine_sink sink = {.down = links_down,
+        .refuse = links_refuse,
         .answer = jobs_answer,
         .job_changed = on_job_changed,
         .job_forgotten = on_job_forgotten,

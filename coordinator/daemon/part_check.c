@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "coordinator/daemon/contents.h"
+#include "coordinator/daemon/links.h"
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_contents.h"
@@ -63,7 +64,7 @@ static cadre_status check_index(const struct part_check *check, struct cadre_err
 /* A worker with a certificate names only what it has, or what jobs there need. */
 static cadre_status check_theirs(const struct part_check *check, struct cadre_error *error)
 {
-    const struct agent_link *link = agents_link(check->daemon, check->link);
+    const struct agent_link *link = links_find(check->daemon, check->link);
     const struct tls_identity *identity = rpc_call_identity(link->call);
     const struct checkpoint_content *content = &check->content;
     if (identity->role != TLS_ROLE_WORKER) {
@@ -109,7 +110,7 @@ static cadre_status judge(struct part_check *check, struct cadre_error *error)
 static bool is_wanted(const struct part_check *check)
 {
     struct daemon *daemon = check->daemon;
-    return agents_link(daemon, check->link) != NULL &&
+    return links_find(daemon, check->link) != NULL &&
            engine_task_on_link(daemon->engine, check->task, check->link);
 }
 

@@ -24,6 +24,7 @@
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_contents.h"
+#include "coordinator/daemon/worker_rights.h"
 
 struct receive {
     struct daemon *daemon;
@@ -398,7 +399,7 @@ static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
 static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
     const struct blob_chunk *chunk, struct cadre_error *error)
 {
-    CADRE_TRY(agents_check_tasks(daemon, call, error));
+    CADRE_TRY(worker_rights_check_tasks(daemon, call, error));
     CADRE_TRY(storage_reserve(daemon, chunk->size_bytes, "an upload", error));
     struct receive *receive = receive_new(daemon, call, chunk->size_bytes);
     if (receive == NULL) {
@@ -467,7 +468,7 @@ static cadre_status make_place(struct daemon *daemon, struct receive *receive,
 static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
     const struct output_chunk *chunk, struct cadre_error *error)
 {
-    CADRE_TRY(agents_check_task(daemon, call, chunk->task, error));
+    CADRE_TRY(worker_rights_check_task(daemon, call, chunk->task, error));
     if (chunk->size_bytes > daemon->options.output_limit_bytes) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "output file %s has %" PRIu64

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/links.h"
 
 /* Their streams end; they open others and hear the new number. */
 static void tell_new_term(struct daemon *daemon, struct link_id but)

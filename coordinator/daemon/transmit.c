@@ -14,6 +14,7 @@
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/damage.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/worker_rights.h"
 #include "common/rpc/file_work.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
@@ -357,7 +358,7 @@ static void get_blob_message(struct rpc_call *call, const void *data, size_t len
         wire_unpack_get_blob_request(data, length, daemon->arena, &request, &error);
     if (status == CADRE_OK) {
         memcpy(hash.bytes, request.sha256, sizeof hash.bytes);
-        status = agents_check_content(daemon, call, &hash, &error);
+        status = worker_rights_check_content(daemon, call, &hash, &error);
     }
     if (status == CADRE_OK) {
         status = begin_blob(daemon, call, &hash, &error);

@@ -119,7 +119,6 @@ FILE_CIRCLES = {
     "common/base": 2,
     "common/rpc": 4,
     "coordinator/core": 30,
-    "coordinator/daemon": 4,
     "coordinator/engine": 7,
     "coordinator/store": 2,
     "deploy/local": 2,

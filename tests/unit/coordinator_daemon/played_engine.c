@@ -18,6 +18,7 @@
 #include "coordinator/daemon/needs.h"
 #include "coordinator/daemon/worker_contents.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/worker_rights.h"
 
 /* ---- the disk ---- */
 
@@ -32,7 +33,7 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
 }
 
 /* Nobody here has a certificate. */
-cadre_status agents_check_task(
+cadre_status worker_rights_check_task(
     struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
 {
     (void)daemon;
@@ -42,17 +43,17 @@ cadre_status agents_check_task(
     return CADRE_OK;
 }
 
-cadre_status agents_check_content(struct daemon *daemon, struct rpc_call *call,
+cadre_status worker_rights_check_content(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error)
 {
     (void)hash;
-    return agents_check_task(daemon, call, (struct task_ref){0}, error);
+    return worker_rights_check_task(daemon, call, (struct task_ref){0}, error);
 }
 
-cadre_status agents_check_tasks(
+cadre_status worker_rights_check_tasks(
     struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
 {
-    return agents_check_task(daemon, call, (struct task_ref){0}, error);
+    return worker_rights_check_task(daemon, call, (struct task_ref){0}, error);
 }
 
 bool disk_is_full(int errnum)

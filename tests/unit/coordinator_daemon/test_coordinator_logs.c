@@ -12,6 +12,8 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
+#include "coordinator/daemon/followers.h"
+#include "coordinator/daemon/links.h"
 #include "coordinator/daemon/log_gap.h"
 #include "coordinator/daemon/log_read.h"
 #include "coordinator/daemon/storage.h"
@@ -31,7 +33,7 @@ static unsigned ends; /* looks at whether a job has ended */
 static uint64_t answers[ANSWERS];
 static unsigned answer_count;
 
-void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot)
+void followers_written(struct daemon *daemon, struct job_id job, uint32_t slot)
 {
     assert_ptr_equal(daemon, &stand);
     assert_int_equal(job.n, 1);
@@ -39,20 +41,20 @@ void logs_written(struct daemon *daemon, struct job_id job, uint32_t slot)
     changes++;
 }
 
-void logs_changed(struct daemon *daemon, struct job_id job)
+void followers_job_changed(struct daemon *daemon, struct job_id job)
 {
     assert_ptr_equal(daemon, &stand);
     assert_int_equal(job.n, 1);
     ends++;
 }
 
-struct agent_link *agents_link(const struct daemon *daemon, struct link_id link)
+struct agent_link *links_find(const struct daemon *daemon, struct link_id link)
 {
     assert_ptr_equal(daemon, &stand);
     return link.n == agent.id.n ? &agent : NULL;
 }
 
-void agents_down(void *user, struct link_id link, const struct agent_down *down)
+void links_down(void *user, struct link_id link, const struct agent_down *down)
 {
     assert_ptr_equal(user, &stand);
     assert_int_equal(link.n, LINK);
@@ -61,7 +63,7 @@ void agents_down(void *user, struct link_id link, const struct agent_down *down)
     answers[answer_count++] = down->log_ack.offset;
 }
 
-void agents_refuse(void *user, struct link_id link, cadre_status code, const char *text)
+void links_refuse(void *user, struct link_id link, cadre_status code, const char *text)
 {
     (void)user;
     (void)link;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/worker_rights.h"
+
+#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/needs.h"
+
+static cadre_status denied(struct rpc_call *call, struct cadre_error *error)
+{
+    log_event(LOG_LEVEL_WARNING, "agents", "a worker is denied a call",
+        LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
+    return error->code;
+}
+
+cadre_status worker_rights_check_task(
+    struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    if (identity->role != TLS_ROLE_WORKER ||
+        engine_task_is_of(daemon->engine, task, identity->name)) {
+        return CADRE_OK;
+    }
+    cadre_error_set(error, CADRE_PERMISSION_DENIED,
+        "worker \"%s\" may not speak for task %u of job %llu: that task, in this life of it, is "
+        "not "
+        "placed on the worker that its certificate names",
+        identity->name, task.slot, (unsigned long long)task.job.n);
+    return denied(call, error);
+}
+
+cadre_status worker_rights_check_tasks(
+    struct daemon *daemon, struct rpc_call *call, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    if (identity->role != TLS_ROLE_WORKER ||
+        engine_worker_has_tasks(daemon->engine, identity->name)) {
+        return CADRE_OK;
+    }
+    cadre_error_set(error, CADRE_PERMISSION_DENIED,
+        "worker \"%s\" may not upload: no task is placed on the worker that its certificate names",
+        identity->name);
+    return denied(call, error);
+}
+
+cadre_status worker_rights_check_content(struct daemon *daemon, struct rpc_call *call,
+    const struct sha256 *hash, struct cadre_error *error)
+{
+    const struct tls_identity *identity = rpc_call_identity(call);
+    bool needed = identity->role != TLS_ROLE_WORKER;
+    if (!needed) {
+        CADRE_TRY(needs_of_worker(daemon, identity->name, hash, 1, &needed, error));
+    }
+    if (needed) {
+        return CADRE_OK;
+    }
+    (void)file_store_none(hash, error);
+    return denied(call, error);
+}
