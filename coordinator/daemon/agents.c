@@ -5,7 +5,11 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/links.h"
+#include "coordinator/daemon/log_writes.h"
+#include "coordinator/daemon/methods.h"
 #include "coordinator/daemon/part_check.h"
+#include "coordinator/daemon/terms.h"
+#include "coordinator/daemon/watch.h"
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)

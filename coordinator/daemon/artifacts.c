@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents.h"
+#include "coordinator/daemon/paths.h"
 
 void artifact_file_free(struct artifact_file *file)
 {

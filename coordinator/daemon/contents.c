@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "coordinator/daemon/content_table.h"
+#include "coordinator/daemon/paths.h"
 #include "common/rpc/file_work.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */

@@ -14,7 +14,9 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents.h"
 #include "common/rpc/file_work.h"
+#include "coordinator/daemon/methods.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/worker_contents.h"
 
 #define CLEAN_EVERY_US (600 * CADRE_US_PER_S)

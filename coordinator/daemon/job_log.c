@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/job_log.h"
 
 /* What was said last of a job that lives. */
 struct told_job {

@@ -10,6 +10,8 @@
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/jobs.h"
+#include "coordinator/daemon/methods.h"
 #include "coordinator/daemon/storage.h"
 
 /* ---- calls that wait for their records ---- */

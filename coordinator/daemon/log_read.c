@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "coordinator/daemon/log_gap.h"
+#include "coordinator/daemon/paths.h"
 
 static uint64_t begin_of_tail(int fd, uint64_t tail_bytes)
 {
@@ -48,8 +49,8 @@ static bool read_slot(struct log_read *read, uint32_t slot)
         }
         size_t kept = kept_of(offset, (size_t)got, path);
         if (kept > 0) {
-            read->pieces[read->piece_count++] = (struct log_piece){
-                .slot = slot, .offset = *offset, .at = read->size, .size = kept};
+            read->pieces[read->piece_count++] =
+                (struct log_piece){.slot = slot, .offset = *offset, .at = read->size, .size = kept};
             read->size += kept;
             *offset += kept;
         }

@@ -10,6 +10,8 @@
 #include "coordinator/daemon/followers.h"
 #include "coordinator/daemon/links.h"
 #include "coordinator/daemon/log_files.h"
+#include "coordinator/daemon/log_writes.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/storage.h"
 
 /* So much of one worker waits for the disk; what is beyond that it sends again later. */

@@ -7,6 +7,9 @@
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/followers.h"
 #include "coordinator/daemon/log_read.h"
+#include "coordinator/daemon/log_writes.h"
+#include "coordinator/daemon/logs.h"
+#include "coordinator/daemon/methods.h"
 
 /* A thread reads on for a follower when no more than this waits in its send queue. */
 #define QUEUE_BYTES ((size_t)128 * 1024)

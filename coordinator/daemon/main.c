@@ -19,9 +19,17 @@
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/followers.h"
+#include "coordinator/daemon/job_log.h"
+#include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/links.h"
+#include "coordinator/daemon/log_writes.h"
+#include "coordinator/daemon/logs.h"
+#include "coordinator/daemon/metrics.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
+#include "coordinator/daemon/server.h"
 #include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/watch.h"
 #include "coordinator/daemon/worker_contents.h"
 
 /* A ledger for which there was no room is tried again after so long. */

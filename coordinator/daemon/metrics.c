@@ -9,6 +9,8 @@
 #include "common/http/server.h"
 #include "common/rpc/server.h"
 #include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/metrics.h"
+#include "coordinator/daemon/server.h"
 #include "coordinator/daemon/storage.h"
 
 #define METHODS_MAX 64

@@ -11,6 +11,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
+#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/paths.h"
 #include "common/rpc/file_work.h"
 
 struct reference {

@@ -11,6 +11,8 @@
 #include "common/wire/methods.h"
 #include "coordinator/daemon/authorization.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/server.h"
 
 #define REQUEST_BYTES ((size_t)64 * 1024)
 #define CHUNK_MARGIN  4096

@@ -14,6 +14,7 @@
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/log_gap.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 
 #define KEEP_LOOK_US (10 * CADRE_US_PER_S)
 

@@ -5,6 +5,7 @@
 
 #include "coordinator/daemon/daemon.h"
 #include "coordinator/daemon/links.h"
+#include "coordinator/daemon/terms.h"
 
 /* Their streams end; they open others and hear the new number. */
 static void tell_new_term(struct daemon *daemon, struct link_id but)

@@ -14,6 +14,8 @@
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/damage.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/worker_rights.h"
 #include "common/rpc/file_work.h"
 

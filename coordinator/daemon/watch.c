@@ -6,6 +6,8 @@
 
 #include "common/base/clock.h"
 #include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/watch.h"
 
 #define WATCH_EVERY_MS 100
 

@@ -16,6 +16,7 @@
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/disk.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/worker_contents.h"
 #include "coordinator/daemon/storage.h"
 #include "coordinator/daemon/worker_rights.h"

@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/worker_contents.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 

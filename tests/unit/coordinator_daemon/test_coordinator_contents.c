@@ -14,6 +14,7 @@
 #include "coordinator/daemon/content_table.h"
 #include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
 static struct engine engine;

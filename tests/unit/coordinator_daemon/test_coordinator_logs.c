@@ -16,8 +16,9 @@
 #include "coordinator/daemon/links.h"
 #include "coordinator/daemon/log_gap.h"
 #include "coordinator/daemon/log_read.h"
+#include "coordinator/daemon/log_writes.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/storage.h"
-#include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
 #define LINK       7
@@ -83,23 +84,10 @@ static int set_up(void **state)
     return 0;
 }
 
-/* What threads have in hand is done, and what waits for it. */
-static void run_threads(void)
-{
-    struct patience patience = patience_begin(60 * CADRE_US_PER_S);
-    while (stand.works.count > 0) {
-        bool never = false;
-        assert_false(patience_is_over(&patience));
-        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
-    }
-    assert_int_equal(agent.log_bytes, 0);
-    assert_false(logs_are_unwritten(&stand, (struct job_id){1}, 0));
-}
-
 static int tear_down(void **state)
 {
     (void)state;
-    run_threads();
+    settle(&stand);
     daemon_close(&stand);
     return 0;
 }
@@ -123,7 +111,7 @@ static uint64_t write_at(uint32_t slot, uint64_t incarnation, uint64_t offset, c
     answer_count = 0;
     logs_append(&stand, agent.id, &chunk, true);
     assert_int_equal(answer_count, 0); /* nothing is promised before it is written */
-    run_threads();
+    settle(&stand);
     assert_int_equal(answer_count, 1);
     return answers[0];
 }
@@ -368,7 +356,7 @@ static void what_waits_is_answered_in_order(void **state)
     assert_int_equal(answer_count, 0);
     assert_true(logs_are_unwritten(&stand, (struct job_id){1}, 0));
     assert_false(logs_are_unwritten(&stand, (struct job_id){1}, 1));
-    run_threads();
+    settle(&stand);
     const uint64_t wanted[] = {3, 6, 6, 6, 2, 14, 3};
     assert_int_equal(answer_count, 7);
     assert_memory_equal(answers, wanted, sizeof wanted);
@@ -389,7 +377,7 @@ static void what_is_unwanted_waits_for_what_is_not(void **state)
     append(1, 0, "abc", 3);
     logs_append(&stand, agent.id, &chunk, false);
     assert_int_equal(answer_count, 1);
-    run_threads();
+    settle(&stand);
     const uint64_t wanted[] = {7, 3, 7};
     assert_int_equal(answer_count, 3);
     assert_memory_equal(answers, wanted, sizeof wanted);
@@ -410,7 +398,7 @@ static void a_worker_cannot_make_it_grow(void **state)
         assert_in_range(agent.log_bytes, 1, LINK_BYTES);
     }
     assert_in_range(agent.log_bytes, LINK_BYTES - 2 * PIECE, LINK_BYTES);
-    run_threads();
+    settle(&stand);
     assert_int_equal(answer_count, sent);
     uint64_t stored = answers[sent - 1];
     assert_int_equal(stored % PIECE, 0);
@@ -421,7 +409,7 @@ static void a_worker_cannot_make_it_grow(void **state)
     }
     memset(piece, (int)('a' + stored / PIECE % 26), sizeof piece);
     append(1, stored, piece, PIECE);
-    run_threads();
+    settle(&stand);
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     CADRE_FREE_AT_EXIT char *text = NULL;
     struct cadre_error error = {0};
@@ -443,7 +431,7 @@ static void a_full_disk_is_said_in_order(void **state)
     append(1, 0, "ab", 2);
     played_disk_full = false;
     append(1, 3, "defghi", 6);
-    run_threads();
+    settle(&stand);
     const uint64_t wanted[] = {3, 3, 3, 3, 9};
     assert_int_equal(answer_count, 5);
     assert_memory_equal(answers, wanted, sizeof wanted);
@@ -466,7 +454,7 @@ static void nothing_stays_of_a_forgotten_job(void **state)
         paths_forget_job(&stand, (struct job_id){1});
         settle(&stand);
         storage_job_gone(stand.storage, (struct job_id){1});
-        run_threads();
+        settle(&stand);
         assert_int_equal(answer_count, 2);
         assert_int_equal(access(folder, F_OK), -1);
         assert_int_equal(storage_sizes(&stand).logs_bytes, 0);
@@ -480,7 +468,7 @@ static void the_end_does_not_wait_for_all(void **state)
     append(1, 0, "abc", 3);
     append(1, 3, "def", 3);
     logs_close(&stand);
-    run_threads();
+    settle(&stand);
     assert_int_equal(answer_count, 2);
     assert_int_equal(answers[0], 3);
     assert_int_equal(answers[1], 3);
@@ -546,7 +534,7 @@ static void a_part_ends_when_it_is_full(void **state)
     memset(piece, 'x', sizeof piece);
     append(1, 0, piece, sizeof piece);
     append(1, sizeof piece, piece, sizeof piece);
-    run_threads();
+    settle(&stand);
     (void)write_at(1, 2, 0, "y");
     CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 0);
     log_read(read);

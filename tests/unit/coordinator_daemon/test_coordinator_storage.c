@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/storage.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 

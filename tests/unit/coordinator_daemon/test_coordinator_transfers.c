@@ -15,7 +15,9 @@
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/methods.h"
 #include "coordinator/daemon/needs.h"
+#include "coordinator/daemon/paths.h"
 #include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/played_engine.h"
 
