@@ -42,7 +42,7 @@ bool later_publish(struct task_files *task, const char *reason)
     return false;
 }
 
-void place_start(struct task_files *task)
+void placed(struct task_files *task)
 {
     assert_true(task == &stand->task || task == &stand->second);
     stand->placed++;

@@ -49,6 +49,9 @@ void hex(const void *bytes, size_t size, char ret_hex[SHA256_HEX_BYTES]);
 /* A checkpoint of three blocks, the last two of them equal, as a chief leaves it. */
 void write_checkpoint(uint64_t position);
 
+/* What comes after a restore. */
+void placed(struct task_files *task);
+
 void until_done(void);
 /* Until nothing more happens by itself. */
 void until_quiet(void);

@@ -42,7 +42,7 @@ static void assert_restored(void)
 static void a_task_without_a_checkpoint_goes_on_at_once(void **state)
 {
     (void)state;
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     assert_int_equal(stand->placed, 1);
     assert_null(stand->task.restore_path);
 }
@@ -59,7 +59,7 @@ static void it_is_put_together(void **state)
     (void)state;
     publish_for_restore();
     mode_t before = umask(077);
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     until_done();
     umask(before);
     assert_restored();
@@ -75,7 +75,7 @@ static void it_waits_for_links(void **state)
     publish_for_restore();
     stand->coordinator.refusal = CADRE_UNAVAILABLE;
     stand->coordinator.good_calls = 0;
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     for (unsigned good = 0; good < 3; good++) {
         until_quiet();
         stand->coordinator.good_calls = 1;
@@ -91,7 +91,7 @@ static void it_waits_for_links(void **state)
 
 static void assert_fails(const char *part)
 {
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     until_done();
     assert_int_equal(stand->placed, 0);
     if (strstr(stand->text, part) == NULL || strstr(stand->text, "step 120") == NULL) {
@@ -109,8 +109,8 @@ static void start_both(char second_folder[TEST_PATH_BYTES])
     make_folder("second");
     stand->task.next = &stand->second;
     stand->daemon.tasks = &stand->task;
-    restore_start(&stand->task);
-    restore_start(&stand->second);
+    restore_start(&stand->task, placed);
+    restore_start(&stand->second, placed);
 }
 
 static void tasks_of_a_host_fetch_it_once(void **state)
@@ -176,12 +176,12 @@ static void a_shared_one_stays_where_it_is(void **state)
     publish_for_restore();
     stand->start.checkpoint.shared = true;
     stand->start.spec.checkpoint_folder = "/shared";
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     assert_int_equal(stand->placed, 1);
     assert_string_equal(stand->task.restore_path, "/shared/deep/c.json");
     free(stand->task.restore_path);
     stand->start.checkpoint.path = "/elsewhere/c.json"; /* of another job, with another folder */
-    restore_start(&stand->task);
+    restore_start(&stand->task, placed);
     assert_string_equal(stand->task.restore_path, "/elsewhere/c.json");
     assert_int_equal(stand->coordinator.gets, 0);
 }
@@ -193,7 +193,7 @@ static void restoring_can_be_cancelled(void **state)
     for (unsigned turns = 0; turns < 20; turns++) {
         struct cadre_error error = {0};
         assert_ok(tree_remove(in("restore"), &error), &error);
-        restore_start(&stand->task);
+        restore_start(&stand->task, placed);
         for (unsigned i = 0; i < turns && stand->task.restore != NULL; i++) {
             bool never = false;
             (void)rpc_loop_run_until(stand->daemon.loop, &never, clock_monotonic_us() + 200);

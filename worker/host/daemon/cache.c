@@ -205,6 +205,11 @@ static void shrink(struct daemon *daemon)
     }
 }
 
+char *cache_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
+{
+    return sha256_path(daemon->blob_dir, sha256);
+}
+
 void cache_used(const char *path)
 {
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};

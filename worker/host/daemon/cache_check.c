@@ -154,7 +154,7 @@ static bool open_next(struct cache_check *check)
     }
     memcpy(check->sha256, file->sha256, sizeof check->sha256);
     check->size_bytes = file->size_bytes;
-    CADRE_FREE_AT_EXIT char *path = place_blob_path(check->daemon, file->sha256);
+    CADRE_FREE_AT_EXIT char *path = cache_path(check->daemon, file->sha256);
     check->content = path != NULL ? content_check_open(path, file->sha256) : NULL;
     return check->content != NULL; /* without memory the next round looks */
 }

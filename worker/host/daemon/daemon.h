@@ -40,11 +40,12 @@ struct task_files {
     int opened_fd;               /* of the log, by the thread that makes the folder */
     cadre_status place_status;
     struct cadre_error place_error;
-    bool emptying;               /* a thread removes what others left under its uid */
-    bool uid_waits;              /* for that */
-    bool name_waits;             /* until an earlier start of its name has set its folder aside */
-    bool uid_answered;           /* it is over; while those that waited are started */
-    char *aside;                 /* gone: what its folder was renamed to, the thread's */
+    bool emptying;   /* a thread removes what others left under its uid */
+    bool uid_waits;  /* for that */
+    bool name_waits; /* until an earlier start of its name has set its folder aside */
+    void (*then)(struct task_files *task); /* when one of the two is over */
+    bool uid_answered;                     /* it is over; while those that waited are started */
+    char *aside;                           /* gone: what its folder was renamed to, the thread's */
     bool left;                   /* gone, and the last of its job: its uid is being emptied */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
@@ -118,6 +119,8 @@ struct daemon {
     uv_timer_t retry;
     uv_timer_t drain;
     uv_timer_t later;
+    void (*again)(struct daemon *daemon); /* when it is over */
+    const struct link_front *link_front;
     uv_signal_t sigterm;
     uv_signal_t sigint;
     struct notifier notifier;
@@ -186,31 +189,51 @@ void isolate_empty(const struct task_files *task); /* in any thread; may take lo
 bool isolate_emptied(struct task_files *task);
 
 /* link.c */
-void link_start(struct daemon *daemon);
+/* What takes what comes: on the loop, as often as it comes. */
+struct link_front {
+    void (*linked)(struct daemon *daemon); /* a new stream is welcome, and the agent knows */
+    void (*log_acked)(struct daemon *daemon, const struct agent_log_ack *ack);
+}; /* all else is the agent's */
+/* A stream, opened again for as long as the daemon lives. */
+void link_start(struct daemon *daemon, const struct link_front *front);
 void link_send(struct daemon *daemon, const struct agent_up *up);
 
-/* tasks.c: the agent's front. */
+/* tasks.c: the agent's front, and the link's. */
 extern const struct agent_front worker_front;
-struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
+extern const struct link_front worker_link_front;
 void tasks_linked(struct daemon *daemon); /* a new stream: what was interrupted goes on */
-/* The placing thread is done. False: the task was forgotten or stopped meanwhile, and goes. */
-bool tasks_placed(struct task_files *task);
+/* What waits for room is tried again: see later_open(). */
+void tasks_try_again(struct daemon *daemon);
+void tasks_free_all(struct daemon *daemon);
+
+/* task_files.c */
+struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
 /* 0 is the program, 1 to spec->file_count its files. */
 const struct job_file *tasks_file(const struct task_files *task, size_t i);
-/* Makes its folder, then fetch_next. */
-void tasks_start(struct task_files *task);
-void tasks_free_all(struct daemon *daemon);
+/* task->folder, which need not be there. */
+cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *error);
 /* Ends the preparation with the shells' exit code 126. */
 void tasks_fail(struct task_files *task, const char *text);
 
-/* fetch.c: the contents a task needs, one after the other; then restore_start. */
-void fetch_next(struct task_files *task);
+/* prepare.c: from the beginning, or when what it waited for is there; then agent_task_prepared. */
+void prepare_start(struct task_files *task);
+void prepare_resume(struct task_files *task); /* a new stream */
+/* What comes from the coordinator does not come any more. A thread in its folder ends by itself,
+ * and then removes or collects what was forgotten or stopped meanwhile. */
+void prepare_cancel(struct task_files *task);
+
+/* fetch.c: the contents that a task needs and that are still to come, one after the other; then
+ * done(task), on the loop and once: perhaps before this returns. It does not come when the fetch is
+ * cancelled or put off (later_start), or when the link breaks: then this is called again. */
+void fetch_files(struct task_files *task, void (*done)(struct task_files *task));
 void fetch_cancel(struct task_files *task);
 /* A content of a task that runs, for the cache alone. Nothing if another one is under way. */
 void fetch_renew(struct task_files *task, const struct job_file *file);
 
-/* restore.c: the checkpoint that the task goes on from, if any; then place_start. */
-void restore_start(struct task_files *task);
+/* restore.c: the checkpoint that the task goes on from, if any; then done(task), on the loop and
+ * once: perhaps before this returns. It does not come when this is cancelled, put off (later_start)
+ * or fails (tasks_fail). */
+void restore_start(struct task_files *task, void (*done)(struct task_files *task));
 void restore_resume(struct task_files *task); /* a new stream */
 void restore_cancel(struct task_files *task);
 
@@ -221,19 +244,17 @@ void removal_expect(struct task_files *task);
 void removal_start(struct task_files *task);
 /* A folder of an earlier life in task_dir. */
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error);
-/* False: the folder of an earlier start still bears the task's name; then comes tasks_start. */
-bool removal_name_is_free(struct task_files *task);
-/* False: what others left under the task's uid is being removed; then comes tasks_start. */
-bool removal_is_clean(struct task_files *task);
+/* False: the folder of an earlier start still bears the task's name; when it does not any more
+ * comes then(task), on the loop, unless task->name_waits was taken back. */
+bool removal_name_is_free(struct task_files *task, void (*then)(struct task_files *task));
+/* False: what others left under the task's uid is being removed; then comes then(task), or, when no
+ * other uid is free, later_start(); on the loop, unless task->uid_waits was taken back. */
+bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *task));
 
 /* publish.c: the newest checkpoint of a task, to the coordinator; then agent_task_published. */
 void publish_start(struct task_files *task, const struct task_part *part);
 void publish_resume(struct task_files *task); /* a new stream */
 void publish_cancel(struct task_files *task);
-
-/* place.c: folders and files, in a thread of the pool; then agent_task_prepared. */
-void place_start(struct task_files *task);
-char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 
 /* launch.c. In the thread, when the files stand: looks at the program, makes the task's socket. */
 cadre_status launch_open(const struct task_files *task, const char *program, int *ret_listener,
@@ -260,7 +281,8 @@ void logs_ship(struct task_files *task);
 void logs_acked(struct task_files *task, uint64_t offset);
 
 /* later.c: what there was no room for is tried again. */
-void later_open(struct daemon *daemon);
+/* again(daemon) on the loop, a second after something said that it waits: as often as needed. */
+void later_open(struct daemon *daemon, void (*again)(struct daemon *daemon));
 void later_close(struct daemon *daemon);
 void later_arm(struct daemon *daemon);
 /* The coordinator has no room for the task's checkpoint: it goes again, or false: it went too
@@ -270,7 +292,8 @@ bool later_publish(struct task_files *task, const char *reason);
 /* The task's files could not be kept: its start is tried again, or it fails. */
 void later_start(struct task_files *task, const struct cadre_error *error);
 
-/* outputs.c: the files in the output folder, one after the other; then agent_task_collected. */
+/* outputs.c: collects the task: the files in the output folder, one after the other; then
+ * agent_task_collected. */
 void outputs_start(struct task_files *task);
 void outputs_resume(struct task_files *task);
 void outputs_cancel(struct task_files *task);
@@ -284,6 +307,8 @@ cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error);
 /* cache.c: the contents in blob_dir. At the start, and when one came, the least recently used that
  * no task here needs are removed down to --cache-limit. */
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
+/* Where a content lies; malloc'ed, NULL: no memory. In any thread. */
+char *cache_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
 /* In any thread. */
 void cache_used(const char *path);
 /* `was_here`: two tasks fetched it at one time. */

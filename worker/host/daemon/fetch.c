@@ -26,6 +26,7 @@ struct fetch {
     char name[LIMIT_FILE_NAME_BYTES]; /* of the file; what follows is copied, too */
     uint8_t sha256[LIMIT_SHA256_BYTES];
     uint64_t size_bytes;
+    void (*done)(struct task_files *task);
     bool renews;    /* for the cache, while the task runs */
     bool is_cached; /* it was there */
     bool was_here;  /* another task fetched it at the same time */
@@ -153,14 +154,15 @@ static void finish(struct fetch *fetch, cadre_status status, const char *text)
     if (task != NULL && fetch->renews) {
         tell_renewed(task, fetch->name, status, text);
     }
+    void (*done)(struct task_files * task) = fetch->done;
     bool goes_on = task != NULL && !fetch->renews;
     dispose(fetch);
     if (goes_on && status == CADRE_OK) {
         task->next_file++;
-        fetch_next(task);
+        fetch_files(task, done);
     } else if (goes_on && status != CADRE_UNAVAILABLE) {
         later_start(task, &error);
-    } /* else the next link goes on: tasks_linked */
+    } /* else the next link goes on: fetch_files() again */
 }
 
 static void after_keep(void *user)
@@ -285,12 +287,13 @@ static void after_look(void *user)
     }
 }
 
-static cadre_status fetch_file(
-    struct task_files *task, const struct job_file *file, bool renews, struct cadre_error *error)
+/* `done` NULL: it renews. */
+static cadre_status fetch_file(struct task_files *task, const struct job_file *file,
+    void (*done)(struct task_files *task), struct cadre_error *error)
 {
     struct daemon *daemon = task->daemon;
     struct fetch *fetch = calloc(1, sizeof *fetch);
-    char *path = place_blob_path(daemon, file->sha256);
+    char *path = cache_path(daemon, file->sha256);
     char *temporary = NULL;
     if (asprintf(&temporary, "%s/" FETCH_PREFIX "%" PRIu64, daemon->blob_dir,
             ++daemon->temporary_last) < 0) {
@@ -306,7 +309,8 @@ static cadre_status fetch_file(
     *fetch = (struct fetch){.task = task,
         .daemon = daemon,
         .size_bytes = file->size_bytes,
-        .renews = renews,
+        .done = done,
+        .renews = done == NULL,
         .path = path,
         .temporary = temporary,
         .fd = -1};
@@ -317,14 +321,14 @@ static cadre_status fetch_file(
     return CADRE_OK;
 }
 
-void fetch_next(struct task_files *task)
+void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
 {
     if (task->next_file > task->spec->file_count) {
-        restore_start(task);
+        done(task);
         return;
     }
     struct cadre_error error = {0};
-    if (fetch_file(task, tasks_file(task, task->next_file), false, &error) != CADRE_OK) {
+    if (fetch_file(task, tasks_file(task, task->next_file), done, &error) != CADRE_OK) {
         later_start(task, &error);
     }
 }
@@ -332,7 +336,7 @@ void fetch_next(struct task_files *task)
 void fetch_renew(struct task_files *task, const struct job_file *file)
 {
     struct cadre_error error = {0};
-    if (task->fetch == NULL && fetch_file(task, file, true, &error) != CADRE_OK) {
+    if (task->fetch == NULL && fetch_file(task, file, NULL, &error) != CADRE_OK) {
         tell_renewed(task, file->name, error.code, error.text);
     }
 }

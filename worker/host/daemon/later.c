@@ -14,26 +14,12 @@
 static void on_timer(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
-    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
-        if (task->log_waits) {
-            task->log_waits = false;
-            logs_ship(task);
-        }
-        if (task->publish_waits && task->publish != NULL) {
-            task->publish_waits = false;
-            publish_resume(task);
-        }
-        if (task->collecting) {
-            outputs_resume(task);
-        } else if (task->start_waits && !task->failed) {
-            task->start_waits = false;
-            tasks_start(task);
-        }
-    }
+    daemon->again(daemon);
 }
 
-void later_open(struct daemon *daemon)
+void later_open(struct daemon *daemon, void (*again)(struct daemon *daemon))
 {
+    daemon->again = again;
     uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->later);
     daemon->later.data = daemon;
 }

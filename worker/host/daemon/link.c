@@ -16,9 +16,11 @@
 #define RETRY_MAX_US  (2 * CADRE_US_PER_S)
 #define TELL_AGAIN_US (60 * CADRE_US_PER_S)
 
+static void open_stream(struct daemon *daemon);
+
 static void on_retry(uv_timer_t *timer)
 {
-    link_start(timer->data);
+    open_stream(timer->data);
 }
 
 static void retry_later(struct daemon *daemon)
@@ -90,10 +92,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         return;
     }
     if (down.type == AGENT_DOWN_LOG_ACK) {
-        struct task_files *task = tasks_find(daemon, down.log_ack.task);
-        if (task != NULL) {
-            logs_acked(task, down.log_ack.offset);
-        }
+        daemon->link_front->log_acked(daemon, &down.log_ack);
         return;
     }
     if (down.type == AGENT_DOWN_WELCOME) {
@@ -106,7 +105,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
     agent_down(daemon->agent, &down);
     if (down.type == AGENT_DOWN_WELCOME) {
-        tasks_linked(daemon);
+        daemon->link_front->linked(daemon);
     }
 }
 
@@ -148,7 +147,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
 
 static const struct rpc_client_ops join_ops = {.on_message = on_message, .on_status = on_status};
 
-void link_start(struct daemon *daemon)
+static void open_stream(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     struct rpc_call_options options = {.path = METHOD_AGENTS_JOIN,
@@ -163,6 +162,12 @@ void link_start(struct daemon *daemon)
         return;
     }
     agent_link_up(daemon->agent);
+}
+
+void link_start(struct daemon *daemon, const struct link_front *front)
+{
+    daemon->link_front = front;
+    open_stream(daemon);
 }
 
 /* A hello says when the certificate expires, and so does a heartbeat after it was changed. */

@@ -156,7 +156,7 @@ static void start_handles(struct daemon *daemon)
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
     uv_timer_init(loop, &daemon->retry);
     uv_timer_init(loop, &daemon->drain);
-    later_open(daemon);
+    later_open(daemon, tasks_try_again);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sigusr1);
@@ -334,7 +334,7 @@ static int run(void *user)
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir), LOG_U64("slots", daemon->options.slots));
     notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
-    link_start(daemon);
+    link_start(daemon, &worker_link_front);
     rpc_loop_run(daemon->loop);
     close_daemon(daemon);
     log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);

@@ -263,6 +263,7 @@ static void after_fill(void *user)
 
 void outputs_start(struct task_files *task)
 {
+    task->collecting = true;
     task->outputs = output_list_new(task, task->folder);
     if (task->outputs == NULL) {
         task->collecting = false;

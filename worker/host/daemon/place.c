@@ -16,16 +16,8 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "worker/host/daemon/content.h"
 #include "worker/host/daemon/daemon.h"
-
-char *place_blob_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])
-{
-    return sha256_path(daemon->blob_dir, sha256);
-}
-
-/* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
-#define DAMAGES_MAX 8
+#include "worker/host/daemon/place.h"
 
 struct placed_file {
     char *name;
@@ -34,10 +26,9 @@ struct placed_file {
 };
 
 struct placement {
-    bool shared;     /* the checkpoint is in a folder that all hosts see */
-    size_t unusable; /* this content was damaged or gone; count: none was */
-    enum content_state unusable_state;
-    int listener; /* of its socket; -1: none yet */
+    void (*done)(struct task_files *task, const struct placed *placed);
+    struct placed placed;
+    bool shared; /* the checkpoint is in a folder that all hosts see */
     size_t count;
     struct placed_file files[]; /* the program is the first */
 };
@@ -97,7 +88,7 @@ static cadre_status place_file(
     struct task_files *task, const char *work, size_t i, struct cadre_error *error)
 {
     const struct placed_file *file = &task->placement->files[i];
-    CADRE_FREE_AT_EXIT char *from = place_blob_path(task->daemon, file->sha256);
+    CADRE_FREE_AT_EXIT char *from = cache_path(task->daemon, file->sha256);
     CADRE_FREE_AT_EXIT char *to = NULL;
     if (from == NULL || asprintf(&to, "%s/%s", work, file->name) < 0) {
         to = NULL;
@@ -108,8 +99,8 @@ static cadre_status place_file(
     enum content_state state;
     cadre_status status = content_copy(from, file->sha256, to, file->executable, &state, error);
     if (state != CONTENT_WHOLE) {
-        task->placement->unusable = i;
-        task->placement->unusable_state = state;
+        task->placement->placed.file = i;
+        task->placement->placed.state = state;
     }
     if (status != CADRE_OK) {
         return status;
@@ -180,8 +171,8 @@ static void in_thread(void *user)
     struct placement *placement = task->placement;
     task->place_status = place(task, &task->place_error);
     if (task->place_status == CADRE_OK) {
-        task->place_status =
-            launch_open(task, placement->files[0].name, &placement->listener, &task->place_error);
+        task->place_status = launch_open(
+            task, placement->files[0].name, &placement->placed.listener, &task->place_error);
     }
     if (task->place_status != CADRE_OK) {
         remove_placed(task);
@@ -196,8 +187,8 @@ static void placement_free(struct placement *placement)
     for (size_t i = 0; i < placement->count; i++) {
         free(placement->files[i].name);
     }
-    if (placement->listener >= 0) {
-        close(placement->listener);
+    if (placement->placed.listener >= 0) {
+        close(placement->placed.listener);
     }
     free(placement);
 }
@@ -211,8 +202,7 @@ static struct placement *placement_of(const struct task_files *task)
         return NULL;
     }
     placement->shared = task->start->restores && task->start->checkpoint.shared;
-    placement->unusable = count;
-    placement->listener = -1;
+    placement->placed = (struct placed){.state = CONTENT_WHOLE, .listener = -1};
     for (; placement->count < count; placement->count++) {
         const struct job_file *file = tasks_file(task, placement->count);
         struct placed_file *placed = &placement->files[placement->count];
@@ -227,50 +217,27 @@ static struct placement *placement_of(const struct task_files *task)
     return placement;
 }
 
-/* A content that is damaged, or was removed because another task found it so, is fetched anew. */
-static void place_again(struct task_files *task, size_t file, enum content_state state)
-{
-    task->damages++;
-    if (state != CONTENT_GONE) {
-        cache_damaged(task, tasks_file(task, file), (int)state);
-    }
-    free(task->restore_path);
-    task->restore_path = NULL;
-    task->next_file = 0;
-    fetch_next(task);
-}
-
 static void after_thread(void *user)
 {
     struct task_files *task = user;
     struct placement *placement = task->placement;
-    size_t unusable = placement->unusable;
-    enum content_state state = placement->unusable_state;
-    bool again = unusable < placement->count && task->damages < DAMAGES_MAX;
-    CADRE_CLOSE_AT_EXIT int listener = placement->listener;
-    placement->listener = -1;
+    struct placed placed = placement->placed;
+    void (*done)(struct task_files * task, const struct placed *placed) = placement->done;
+    placement->placed.listener = -1;
     placement_free(placement);
     task->placement = NULL;
-    if (!tasks_placed(task)) {
-        return;
-    }
-    if (task->place_status != CADRE_OK && again) {
-        place_again(task, unusable, state);
-    } else if (task->place_status != CADRE_OK) {
-        later_start(task, &task->place_error);
-    } else {
-        task->ready = true;
-        launch_start(task, &listener);
-    }
+    done(task, &placed);
 }
 
-void place_start(struct task_files *task)
+void place_start(
+    struct task_files *task, void (*done)(struct task_files *task, const struct placed *placed))
 {
     task->placement = placement_of(task);
     if (task->placement == NULL) {
         tasks_fail(task, "the worker has no memory to place the files of the task");
         return;
     }
+    task->placement->done = done;
     task->placing = true;
     file_work_start(&task->files, &task->daemon->works, in_thread, after_thread, task);
 }

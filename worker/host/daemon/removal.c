@@ -110,13 +110,20 @@ static void set_aside(void *user)
     }
 }
 
-bool removal_name_is_free(struct task_files *task)
+/* Whether no earlier start has its name any more. */
+static bool is_name_free(const struct task_files *task)
 {
     const struct task_files *other = task->daemon->leaving;
     while (other != NULL && (other->folder == NULL || strcmp(other->folder, task->folder) != 0)) {
         other = other->next;
     }
-    task->name_waits = other != NULL;
+    return other == NULL;
+}
+
+bool removal_name_is_free(struct task_files *task, void (*then)(struct task_files *task))
+{
+    task->name_waits = !is_name_free(task);
+    task->then = then;
     return !task->name_waits;
 }
 
@@ -125,8 +132,9 @@ static void start_waiting(struct daemon *daemon)
 {
     struct task_files *task = daemon->tasks;
     while (task != NULL) {
-        if (task->name_waits && removal_name_is_free(task)) {
-            tasks_start(task);
+        if (task->name_waits && is_name_free(task)) {
+            task->name_waits = false;
+            task->then(task);
             task = daemon->tasks;
         } else {
             task = task->next;
@@ -198,7 +206,7 @@ static void start_or_wait(struct task_files *task, bool has_uid)
 {
     struct cadre_error error;
     if (has_uid) {
-        tasks_start(task);
+        task->then(task);
         return;
     }
     cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
@@ -233,7 +241,7 @@ static void after_emptying(void *user)
     }
 }
 
-bool removal_is_clean(struct task_files *task)
+bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *task))
 {
     switch (isolate_uid_state(task)) {
     case UID_CLEAN:
@@ -246,5 +254,6 @@ bool removal_is_clean(struct task_files *task)
         break;
     }
     task->uid_waits = true;
+    task->then = then;
     return false;
 }

@@ -120,9 +120,10 @@ static void after_open(void *user)
         restore_give_up(restore, &error);
         return;
     }
+    void (*done)(struct task_files * task) = restore->done;
     task->restore = NULL;
     restore_free(restore);
-    place_start(task);
+    done(task);
     wake_others(task->daemon);
 }
 
@@ -183,9 +184,10 @@ static void after_folder(void *user)
     }
 }
 
-/* ---- what tasks.c and fetch.c call ---- */
+/* ---- what prepare.c calls ---- */
 
-static cadre_status open_restore(struct task_files *task, struct cadre_error *error)
+static cadre_status open_restore(
+    struct task_files *task, void (*done)(struct task_files *task), struct cadre_error *error)
 {
     struct restore *restore = calloc(1, sizeof *restore);
     if (restore == NULL || asprintf(&restore->folder, "%s/restore", task->folder) < 0) {
@@ -194,6 +196,7 @@ static cadre_status open_restore(struct task_files *task, struct cadre_error *er
             error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to fetch a checkpoint");
     }
     restore->task = task;
+    restore->done = done;
     restore->daemon = task->daemon;
     restore->fd = -1;
     task->restore = restore;
@@ -231,6 +234,7 @@ static void after_check(void *user)
     struct restore *restore = user;
     struct task_files *task = restore->task;
     struct cadre_error error = restore->error;
+    void (*done)(struct task_files * task) = restore->done;
     if (task != NULL) {
         task->restore = NULL;
     }
@@ -239,7 +243,7 @@ static void after_check(void *user)
         task->damaged_step = task->start->checkpoint.position;
         tasks_fail(task, error.text);
     } else if (task != NULL) {
-        place_start(task);
+        done(task);
     }
 }
 
@@ -268,10 +272,10 @@ static void begin(struct task_files *task)
     }
 }
 
-static void begin_restore(struct task_files *task)
+static void begin_restore(struct task_files *task, void (*done)(struct task_files *task))
 {
     struct cadre_error error = {0};
-    if (open_restore(task, &error) == CADRE_OK) {
+    if (open_restore(task, done, &error) == CADRE_OK) {
         begin(task);
     } else if (task->restore != NULL) {
         restore_give_up(task->restore, &error);
@@ -280,16 +284,16 @@ static void begin_restore(struct task_files *task)
     }
 }
 
-void restore_start(struct task_files *task)
+void restore_start(struct task_files *task, void (*done)(struct task_files *task))
 {
     const struct agent_start *start = task->start;
     struct cadre_error error = {0};
     if (start->restores && start->checkpoint.shared && find_shared(task, &error) != CADRE_OK) {
         tasks_fail(task, error.text);
     } else if (start->restores && (!start->checkpoint.shared || wants_check(task))) {
-        begin_restore(task);
+        begin_restore(task, done);
     } else {
-        place_start(task);
+        done(task);
     }
 }
 

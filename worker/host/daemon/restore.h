@@ -13,6 +13,7 @@
 struct restore {
     struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */
     struct daemon *daemon;
+    void (*done)(struct task_files *task);
     struct file_work work; /* one piece at a time; a call is not read on meanwhile */
     char *folder;
     char *other_folder; /* of a task that has it, to link to */

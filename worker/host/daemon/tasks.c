@@ -1,83 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The agent's front: what becomes of a task's files from the first fetch to the last upload. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "common/base/files.h"
 #include "worker/host/daemon/daemon.h"
-
-struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
-{
-    struct task_files *task = daemon->tasks;
-    while (task != NULL && !task_ref_equal(task->ref, ref)) {
-        task = task->next;
-    }
-    return task;
-}
-
-const struct job_file *tasks_file(const struct task_files *task, size_t i)
-{
-    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
-}
-
-void tasks_fail(struct task_files *task, const char *text)
-{
-    log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
-        LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
-    task->failed = true;
-    agent_task_failed(task->daemon->agent, task->ref, 126, text);
-}
-
-static cadre_status name_folder(struct task_files *task, struct cadre_error *error)
-{
-    free(task->folder);
-    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, task->daemon->task_dir,
-            task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
-        task->folder = NULL;
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
-    }
-    return CADRE_OK;
-}
-
-static void make_folder(void *user)
-{
-    struct task_files *task = user;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/log", task->folder);
-    task->place_status = tree_remove(task->folder, &task->place_error);
-    if (task->place_status == CADRE_OK) {
-        task->place_status = folder_make(task->folder, 0711, &task->place_error);
-    }
-    if (task->place_status == CADRE_OK) {
-        task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (task->opened_fd < 0) {
-            task->place_status =
-                cadre_error_errno(&task->place_error, errno, "cannot make %s", path);
-        }
-    }
-}
-
-static void after_folder(void *user)
-{
-    struct task_files *task = user;
-    if (task->place_status == CADRE_OK) {
-        task->log.fd = task->opened_fd;
-    }
-    if (!tasks_placed(task)) {
-        return;
-    }
-    if (task->place_status != CADRE_OK) {
-        later_start(task, &task->place_error);
-    } else {
-        tasks_start(task);
-    }
-}
 
 static struct task_files *new_task(struct daemon *daemon, const struct agent_start *start)
 {
@@ -103,31 +28,13 @@ static bool front_adopted(void *user, const struct agent_start *start)
         return false;
     }
     task->ready = true;
-    if (name_folder(task, &error) != CADRE_OK || isolate_adopt(task, &error) != CADRE_OK ||
+    if (tasks_name_folder(task, &error) != CADRE_OK || isolate_adopt(task, &error) != CADRE_OK ||
         logs_reopen(task, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "tasks", "a task cannot be taken over",
             LOG_U64("job", task->ref.job.n), LOG_STR("reason", error.text));
         return false;
     }
     return true;
-}
-
-void tasks_start(struct task_files *task)
-{
-    struct cadre_error error = {0};
-    if (task->log.fd < 0) {
-        if (name_folder(task, &error) != CADRE_OK || isolate_enter(task, &error) != CADRE_OK) {
-            later_start(task, &error);
-            return;
-        }
-        if (!removal_name_is_free(task)) {
-            return;
-        }
-        task->placing = true;
-        file_work_start(&task->files, &task->daemon->works, make_folder, after_folder, task);
-    } else if (removal_is_clean(task)) {
-        fetch_next(task);
-    }
 }
 
 static void front_prepare(void *user, const struct agent_start *start)
@@ -142,7 +49,7 @@ static void front_prepare(void *user, const struct agent_start *start)
     log_event(LOG_LEVEL_INFO, "tasks", "preparing a task", LOG_U64("job", ref.job.n),
         LOG_U64("slot", ref.slot), LOG_U64("incarnation", ref.incarnation),
         LOG_STR("program", start->spec.program.name));
-    tasks_start(task);
+    prepare_start(task);
 }
 
 static void front_output(
@@ -163,21 +70,6 @@ static void front_publish(void *user, struct task_ref ref, const struct task_par
     }
 }
 
-static void collect(struct task_files *task)
-{
-    task->collecting = true;
-    logs_ship(task);
-    outputs_start(task);
-}
-
-/* It was stopped: what is under way for its start is not wanted any more. */
-static void end_preparing(struct task_files *task)
-{
-    fetch_cancel(task);
-    restore_cancel(task);
-    task->failed = true;
-}
-
 static void front_collect(void *user, struct task_ref ref)
 {
     struct daemon *daemon = user;
@@ -193,10 +85,12 @@ static void front_collect(void *user, struct task_ref ref)
         return;
     }
     if (!task->ready) {
-        end_preparing(task);
+        prepare_cancel(task); /* what is under way for its start is not wanted any more */
+        task->failed = true;
     }
-    if (!task->placing) { /* else its end collects: tasks_placed */
-        collect(task);
+    if (!task->placing) { /* else its end collects: prepare.c */
+        logs_ship(task);
+        outputs_start(task);
     }
 }
 
@@ -212,15 +106,14 @@ static void front_forget(void *user, struct task_ref ref)
         return;
     }
     *at = task->next;
-    fetch_cancel(task);
-    restore_cancel(task);
+    prepare_cancel(task);
     publish_cancel(task);
     outputs_cancel(task);
     task->forgotten = true;
     removal_expect(task);
     if (!task->placing && !task->emptying && !task->log_work.runs) {
         removal_start(task); /* nothing works in its folders any more */
-    }                        /* else the thread's end does it: see tasks_placed, logs.c */
+    }                        /* else the thread's end does it: prepare.c, logs.c */
 }
 
 static void front_leave(void *user)
@@ -293,18 +186,12 @@ const struct agent_front worker_front = {.send = front_send,
     .leave = front_leave,
     .notice = front_notice};
 
-bool tasks_placed(struct task_files *task)
+static void log_acked(struct daemon *daemon, const struct agent_log_ack *ack)
 {
-    task->placing = false;
-    if (task->forgotten) {
-        removal_start(task);
-        return false;
+    struct task_files *task = tasks_find(daemon, ack->task);
+    if (task != NULL) {
+        logs_acked(task, ack->offset);
     }
-    if (task->failed) {
-        collect(task);
-        return false;
-    }
-    return true;
 }
 
 void tasks_linked(struct daemon *daemon)
@@ -316,12 +203,30 @@ void tasks_linked(struct daemon *daemon)
         }
         if (task->collecting) {
             outputs_resume(task);
-        } else if (task->restore != NULL) {
-            restore_resume(task);
-        } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
-                   task->folder != NULL && !task->start_waits && !task->uid_waits &&
-                   !task->name_waits) {
-            fetch_next(task);
+        } else {
+            prepare_resume(task);
+        }
+    }
+}
+
+const struct link_front worker_link_front = {.linked = tasks_linked, .log_acked = log_acked};
+
+void tasks_try_again(struct daemon *daemon)
+{
+    for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
+        if (task->log_waits) {
+            task->log_waits = false;
+            logs_ship(task);
+        }
+        if (task->publish_waits && task->publish != NULL) {
+            task->publish_waits = false;
+            publish_resume(task);
+        }
+        if (task->collecting) {
+            outputs_resume(task);
+        } else if (task->start_waits && !task->failed) {
+            task->start_waits = false;
+            prepare_start(task);
         }
     }
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task on its way to its process: its folder and user, its contents (fetch.c), the checkpoint
+ * that it goes on from (restore.c), its files in their places (place.c), its process (launch.c).
+ * Each of them is told what comes next when it is started, and knows nothing of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/place.h"
+
+/* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
+#define DAMAGES_MAX 8
+
+/* The thread in its folder is done. False: the task was forgotten or stopped meanwhile, and goes.
+ */
+static bool goes_on(struct task_files *task)
+{
+    task->placing = false;
+    if (task->forgotten) {
+        removal_start(task);
+        return false;
+    }
+    if (task->failed) {
+        logs_ship(task);
+        outputs_start(task);
+        return false;
+    }
+    return true;
+}
+
+static void fetch(struct task_files *task);
+
+/* ---- files in their places, and the process ---- */
+
+/* A content that is damaged, or was removed because another task found it so, is fetched anew. */
+static void prepare_again(struct task_files *task, const struct placed *placed)
+{
+    task->damages++;
+    if (placed->state != CONTENT_GONE) {
+        cache_damaged(task, tasks_file(task, placed->file), (int)placed->state);
+    }
+    free(task->restore_path);
+    task->restore_path = NULL;
+    task->next_file = 0;
+    fetch(task);
+}
+
+static void after_place(struct task_files *task, const struct placed *placed)
+{
+    CADRE_CLOSE_AT_EXIT int listener = placed->listener;
+    if (!goes_on(task)) {
+        return;
+    }
+    if (task->place_status == CADRE_OK) {
+        task->ready = true;
+        launch_start(task, &listener);
+    } else if (placed->state != CONTENT_WHOLE && task->damages < DAMAGES_MAX) {
+        prepare_again(task, placed);
+    } else {
+        later_start(task, &task->place_error);
+    }
+}
+
+/* ---- what has to come from the coordinator ---- */
+
+static void after_restore(struct task_files *task)
+{
+    place_start(task, after_place);
+}
+
+static void after_fetch(struct task_files *task)
+{
+    restore_start(task, after_restore);
+}
+
+static void fetch(struct task_files *task)
+{
+    fetch_files(task, after_fetch);
+}
+
+/* ---- its folder ---- */
+
+static void make_folder(void *user)
+{
+    struct task_files *task = user;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/log", task->folder);
+    task->place_status = tree_remove(task->folder, &task->place_error);
+    if (task->place_status == CADRE_OK) {
+        task->place_status = folder_make(task->folder, 0711, &task->place_error);
+    }
+    if (task->place_status == CADRE_OK) {
+        task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (task->opened_fd < 0) {
+            task->place_status =
+                cadre_error_errno(&task->place_error, errno, "cannot make %s", path);
+        }
+    }
+}
+
+static void after_folder(void *user)
+{
+    struct task_files *task = user;
+    if (task->place_status == CADRE_OK) {
+        task->log.fd = task->opened_fd;
+    }
+    if (!goes_on(task)) {
+        return;
+    }
+    if (task->place_status != CADRE_OK) {
+        later_start(task, &task->place_error);
+    } else {
+        prepare_start(task);
+    }
+}
+
+void prepare_start(struct task_files *task)
+{
+    struct cadre_error error = {0};
+    if (task->log.fd < 0) {
+        if (tasks_name_folder(task, &error) != CADRE_OK ||
+            isolate_enter(task, &error) != CADRE_OK) {
+            later_start(task, &error);
+            return;
+        }
+        if (!removal_name_is_free(task, prepare_start)) {
+            return;
+        }
+        task->placing = true;
+        file_work_start(&task->files, &task->daemon->works, make_folder, after_folder, task);
+    } else if (removal_is_clean(task, prepare_start)) {
+        fetch(task);
+    }
+}
+
+void prepare_resume(struct task_files *task)
+{
+    if (task->restore != NULL) {
+        restore_resume(task);
+    } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
+               task->folder != NULL && !task->start_waits && !task->uid_waits &&
+               !task->name_waits) {
+        fetch(task);
+    }
+}
+
+void prepare_cancel(struct task_files *task)
+{
+    fetch_cancel(task);
+    restore_cancel(task);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every file that has to do with a task's files asks or says of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "worker/host/daemon/daemon.h"
+
+struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
+{
+    struct task_files *task = daemon->tasks;
+    while (task != NULL && !task_ref_equal(task->ref, ref)) {
+        task = task->next;
+    }
+    return task;
+}
+
+const struct job_file *tasks_file(const struct task_files *task, size_t i)
+{
+    return i == 0 ? &task->spec->program : &task->spec->files[i - 1];
+}
+
+cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *error)
+{
+    free(task->folder);
+    if (asprintf(&task->folder, "%s/%" PRIu64 ".%" PRIu32 ".%" PRIu64, task->daemon->task_dir,
+            task->ref.job.n, task->ref.slot, task->ref.incarnation) < 0) {
+        task->folder = NULL;
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory for another task");
+    }
+    return CADRE_OK;
+}
+
+void tasks_fail(struct task_files *task, const char *text)
+{
+    log_event(LOG_LEVEL_ERROR, "tasks", "a task cannot start", LOG_U64("job", task->ref.job.n),
+        LOG_U64("slot", task->ref.slot), LOG_STR("reason", text));
+    task->failed = true;
+    agent_task_failed(task->daemon->agent, task->ref, 126, text);
+}
