@@ -17,7 +17,7 @@
 #include "common/checkpoint/choose.h"
 #include "worker/host/daemon/restore.h"
 
-void restore_free(struct restore *restore)
+static void restore_free(struct restore *restore)
 {
     if (restore->fd >= 0) {
         close(restore->fd);
@@ -33,17 +33,19 @@ void restore_free(struct restore *restore)
     free(restore);
 }
 
+static void go_on(struct restore *restore);
+
 /* One that fetched is through with it, or not there any more. */
 static void wake_others(const struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         if (task->restore != NULL && !task->restore->leads) {
-            restore_go_on(task->restore);
+            go_on(task->restore);
         }
     }
 }
 
-void restore_give_up(struct restore *restore, const struct cadre_error *error)
+static void give_up(struct restore *restore, const struct cadre_error *error)
 {
     struct task_files *task = restore->task;
     struct cadre_error failure;
@@ -100,7 +102,7 @@ static bool goes_on(struct restore *restore)
         return false;
     }
     if (error.code != CADRE_OK) {
-        restore_give_up(restore, &error);
+        give_up(restore, &error);
         return false;
     }
     return true;
@@ -117,7 +119,7 @@ static void after_open(void *user)
         struct cadre_error error;
         task->restore_path = NULL;
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for its path");
-        restore_give_up(restore, &error);
+        give_up(restore, &error);
         return;
     }
     void (*done)(struct task_files * task) = restore->done;
@@ -143,7 +145,7 @@ static void after_link(void *user)
         finish(restore);
     } else {
         restore->leads = true;
-        restore_go_on(restore);
+        go_on(restore);
     }
 }
 
@@ -163,7 +165,15 @@ static bool take_from_other(struct restore *restore)
     return true;
 }
 
-void restore_go_on(struct restore *restore)
+/* A content is there, or is not what it should be. */
+static void after_fetch(struct restore *restore)
+{
+    if (goes_on(restore)) {
+        go_on(restore);
+    }
+}
+
+static void go_on(struct restore *restore)
 {
     struct cadre_error error = {0};
     if (restore->work.runs || (!restore->leads && take_from_other(restore))) {
@@ -172,16 +182,14 @@ void restore_go_on(struct restore *restore)
     restore->leads = true;
     if (restore_is_fetched(restore)) {
         finish(restore);
-    } else if (restore_fetch(restore, &error) != CADRE_OK) {
-        restore_give_up(restore, &error);
+    } else if (restore_fetch(restore, after_fetch, &error) != CADRE_OK) {
+        give_up(restore, &error);
     }
 }
 
 static void after_folder(void *user)
 {
-    if (goes_on(user)) {
-        restore_go_on(user);
-    }
+    after_fetch(user); /* of nothing yet */
 }
 
 /* ---- what prepare.c calls ---- */
@@ -278,7 +286,7 @@ static void begin_restore(struct task_files *task, void (*done)(struct task_file
     if (open_restore(task, done, &error) == CADRE_OK) {
         begin(task);
     } else if (task->restore != NULL) {
-        restore_give_up(task->restore, &error);
+        give_up(task->restore, &error);
     } else {
         tasks_fail(task, error.text);
     }
@@ -300,7 +308,7 @@ void restore_start(struct task_files *task, void (*done)(struct task_files *task
 void restore_resume(struct task_files *task)
 {
     if (task->restore->call == NULL) {
-        restore_go_on(task->restore);
+        go_on(task->restore);
     }
 }
 

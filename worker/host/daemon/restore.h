@@ -36,6 +36,7 @@ struct restore {
     bool ended; /* the call, while a thread was at work, with: */
     cadre_status end_status;
     char end_text[LIMIT_TEXT_BYTES];
+    void (*fetched)(struct restore *restore);
     struct wire_buffer manifest; /* its bytes, as they come */
     struct cadre_error error;    /* ours, when code is set */
 };
@@ -45,9 +46,12 @@ static inline const struct checkpoint_ref *restore_wanted(const struct restore *
     return &restore->task->start->checkpoint;
 }
 
-/* restore_fetch.c: asks for the next content; restore_go_on follows when it is there,
- * restore_give_up when it is not what it should be. */
-cadre_status restore_fetch(struct restore *restore, struct cadre_error *error);
+/* restore_fetch.c: asks for the next content. On OK fetched(restore) follows, on the loop and once:
+ * when it is there, when restore->error says why not, or when nobody wants it (restore->task is
+ * NULL; then it is the last that is heard of it). Not when the link breaks: then it is asked for
+ * again. */
+cadre_status restore_fetch(
+    struct restore *restore, void (*fetched)(struct restore *restore), struct cadre_error *error);
 bool restore_is_fetched(const struct restore *restore);
 /* The last file; in a thread. */
 cadre_status restore_write_manifest(const struct restore *restore, struct cadre_error *error);
@@ -56,10 +60,5 @@ cadre_status restore_write_manifest(const struct restore *restore, struct cadre_
 const struct task_files *restore_find_other(const struct task_files *task, bool complete);
 /* In a thread: false: not all of it could be linked. */
 bool restore_link_files(const char *from, const char *to);
-
-/* restore.c */
-void restore_go_on(struct restore *restore);
-void restore_give_up(struct restore *restore, const struct cadre_error *error);
-void restore_free(struct restore *restore);
 
 #endif

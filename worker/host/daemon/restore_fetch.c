@@ -170,15 +170,8 @@ static cadre_status check(struct restore *restore, struct cadre_error *error)
 static void after_file(void *user)
 {
     struct restore *restore = user;
-    struct cadre_error error = restore->error;
-    if (restore->task == NULL) {
-        restore_free(restore);
-    } else if (error.code != CADRE_OK) {
-        restore_give_up(restore, &error);
-    } else {
-        restore->has_manifest = true;
-        restore_go_on(restore);
-    }
+    restore->has_manifest = restore->error.code == CADRE_OK;
+    restore->fetched(restore);
 }
 
 static cadre_status take_manifest(struct restore *restore, struct cadre_error *error)
@@ -204,33 +197,32 @@ bool restore_is_fetched(const struct restore *restore)
     return restore->has_manifest && restore->next == restore->content.block_count;
 }
 
+/* The manifest's file is made by a thread: then comes after_file. */
+static cadre_status take_content(
+    struct restore *restore, cadre_status status, const char *text, struct cadre_error *error)
+{
+    if (status != CADRE_OK) {
+        return cadre_error_set(error, status, "%s", text);
+    }
+    CADRE_TRY(check(restore, error));
+    if (!restore->has_manifest) {
+        return take_manifest(restore, error);
+    }
+    restore->next++;
+    return CADRE_OK;
+}
+
 /* The call is over, and no thread is at work. */
 static void end_content(struct restore *restore, cadre_status status, const char *text)
 {
-    if (restore->task == NULL) {
-        restore_free(restore);
-        return;
+    if (restore->task != NULL && restore->error.code == CADRE_OK) {
+        bool block = restore->has_manifest;
+        if (status == CADRE_UNAVAILABLE ||
+            (take_content(restore, status, text, &restore->error) == CADRE_OK && !block)) {
+            return; /* the next link goes on, or after_file */
+        }
     }
-    struct cadre_error error = restore->error;
-    if (error.code != CADRE_OK) {
-        status = error.code;
-    } else if (status == CADRE_OK) {
-        status = check(restore, &error);
-    } else if (status == CADRE_UNAVAILABLE) {
-        return; /* the next link goes on: restore_resume */
-    } else {
-        cadre_error_set(&error, status, "%s", text);
-    }
-    bool block = restore->has_manifest;
-    if (status == CADRE_OK && !block) {
-        status = take_manifest(restore, &error); /* then after_file */
-    }
-    if (status != CADRE_OK) {
-        restore_give_up(restore, &error);
-    } else if (block) {
-        restore->next++;
-        restore_go_on(restore);
-    }
+    restore->fetched(restore);
 }
 
 static void on_status(struct rpc_call *call, cadre_status status, const char *text, void *user)
@@ -249,11 +241,13 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
 
 static const struct rpc_client_ops restore_ops = {.on_message = on_message, .on_status = on_status};
 
-cadre_status restore_fetch(struct restore *restore, struct cadre_error *error)
+cadre_status restore_fetch(
+    struct restore *restore, void (*fetched)(struct restore *restore), struct cadre_error *error)
 {
     struct daemon *daemon = restore->task->daemon;
     struct get_blob_request request;
     memcpy(request.sha256, wanted_hash(restore), sizeof request.sha256);
+    restore->fetched = fetched;
     sha256_close(restore->hash);
     restore->hash = NULL;
     restore->got_bytes = 0;
