@@ -123,7 +123,6 @@ FILE_CIRCLES = {
     "coordinator/store": 2,
     "deploy/local": 2,
     "worker/host/agent": 7,
-    "worker/host/daemon": 2,
     "worker/library/crash": 2,
     "worker/library/device": 5,
     "worker/library/input": 2,

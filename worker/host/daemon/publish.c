@@ -15,13 +15,6 @@
 /* Hashes in one question. */
 #define ASKED_MAX 1024
 
-const uint8_t *publish_hash(const struct publish *publish, size_t content)
-{
-    const struct publish_source *source = &publish->source;
-    return content < source->content.block_count ? source->content.blocks[content].sha256
-                                                 : source->manifest_sha256;
-}
-
 static void publish_free(struct publish *publish)
 {
     for (size_t i = 0; i < PUBLISH_LANES; i++) {
@@ -50,7 +43,8 @@ static void let_go(struct publish *publish)
     }
 }
 
-bool publish_hand_free(struct publish *publish)
+/* One of the hands is free. False: nobody wants the rest, and the memory may be gone. */
+static bool hand_free(struct publish *publish)
 {
     publish->hands--;
     bool wanted = publish->task != NULL;
@@ -60,7 +54,7 @@ bool publish_hand_free(struct publish *publish)
     return wanted;
 }
 
-void publish_end(struct publish *publish, cadre_status status, const char *text)
+static void end(struct publish *publish, cadre_status status, const char *text)
 {
     struct task_files *task = publish->task;
     struct daemon *daemon = publish->daemon;
@@ -87,6 +81,8 @@ void publish_end(struct publish *publish, cadre_status status, const char *text)
 
 /* ---- reading the manifest ---- */
 
+static void go_on(struct publish *publish);
+
 static void load_in_thread(void *user)
 {
     struct publish *publish = user;
@@ -96,7 +92,7 @@ static void load_in_thread(void *user)
 static void after_load(void *user)
 {
     struct publish *publish = user;
-    if (!publish_hand_free(publish)) {
+    if (!hand_free(publish)) {
         return;
     }
     publish->content_count = publish->source.content.block_count + 1;
@@ -106,11 +102,11 @@ static void after_load(void *user)
             "the worker has no memory to send a checkpoint");
     }
     if (publish->error.code != CADRE_OK) {
-        publish_end(publish, publish->error.code, publish->error.text);
+        end(publish, publish->error.code, publish->error.text);
         return;
     }
     publish->loaded = true;
-    publish_go_on(publish);
+    go_on(publish);
 }
 
 static void load(struct publish *publish)
@@ -121,32 +117,22 @@ static void load(struct publish *publish)
 
 /* ---- calls ---- */
 
-bool publish_call_over(struct publish *publish, cadre_status status, const char *text)
+/* A call is over: true when it went well. Else nothing of `publish` may be touched any more. */
+static bool call_over(struct publish *publish, cadre_status status, const char *text)
 {
-    if (!publish_hand_free(publish)) {
+    if (!hand_free(publish)) {
         return false;
     }
     if (publish->error.code != CADRE_OK) {
-        publish_end(publish, publish->error.code, publish->error.text);
+        end(publish, publish->error.code, publish->error.text);
         return false;
     }
     if (status == CADRE_UNAVAILABLE ||
         (status == CADRE_RESOURCE_EXHAUSTED && later_publish(publish->task, text))) {
         publish->waits = true;
-        publish_go_on(publish);
+        go_on(publish);
     } else if (status != CADRE_OK) {
-        publish_end(publish, status, text);
-    }
-    return status == CADRE_OK;
-}
-
-bool publish_send_packed(struct publish *publish, struct rpc_call *call)
-{
-    struct daemon *daemon = publish->daemon;
-    struct cadre_error error = {0};
-    cadre_status status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, &error);
-    if (status != CADRE_OK) {
-        rpc_call_abort(call, status, error.text);
+        end(publish, status, text);
     }
     return status == CADRE_OK;
 }
@@ -167,7 +153,8 @@ static void on_answer(struct rpc_call *call, const void *data, size_t length, vo
     for (size_t i = publish->asked; i < publish->asked + publish->asking; i++) {
         bool missing = false;
         for (size_t j = 0; j < list.count && !missing; j++) {
-            missing = memcmp(publish_hash(publish, i), list.sha256[j], LIMIT_SHA256_BYTES) == 0;
+            missing =
+                memcmp(publish_hash(&publish->source, i), list.sha256[j], LIMIT_SHA256_BYTES) == 0;
         }
         publish->states[i] = missing ? CONTENT_MISSING : CONTENT_THERE;
     }
@@ -178,9 +165,9 @@ static void on_asked(struct rpc_call *call, cadre_status status, const char *tex
     (void)call;
     struct publish *publish = user;
     publish->call = NULL;
-    if (publish_call_over(publish, status, text)) {
+    if (call_over(publish, status, text)) {
         publish->asked += publish->asking;
-        publish_go_on(publish);
+        go_on(publish);
     }
 }
 
@@ -193,7 +180,7 @@ static cadre_status ask(struct publish *publish, struct cadre_error *error)
     size_t left = publish->content_count - publish->asked;
     publish->asking = left < ASKED_MAX ? left : ASKED_MAX;
     for (size_t i = 0; i < publish->asking; i++) {
-        memcpy(hashes[i], publish_hash(publish, publish->asked + i), LIMIT_SHA256_BYTES);
+        memcpy(hashes[i], publish_hash(&publish->source, publish->asked + i), LIMIT_SHA256_BYTES);
     }
     struct blob_list list = {
         .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = publish->asking};
@@ -224,7 +211,16 @@ static bool may_go_on(struct publish *publish)
     return true;
 }
 
-void publish_go_on(struct publish *publish)
+/* A content has arrived, or not. */
+static void after_send(struct publish *publish, cadre_status status, const char *text)
+{
+    if (call_over(publish, status, text)) {
+        go_on(publish);
+    }
+}
+
+/* What comes next? */
+static void go_on(struct publish *publish)
 {
     struct cadre_error error = {0};
     if (!may_go_on(publish)) {
@@ -232,10 +228,10 @@ void publish_go_on(struct publish *publish)
     }
     if (publish->asked < publish->content_count) {
         if (ask(publish, &error) != CADRE_OK) {
-            publish_end(publish, error.code, error.text);
+            end(publish, error.code, error.text);
         }
-    } else if (!publish_send_some(publish)) {
-        publish_end(publish, CADRE_OK, "");
+    } else if (!publish_send_some(publish, after_send)) {
+        end(publish, CADRE_OK, "");
     }
 }
 
@@ -272,7 +268,7 @@ void publish_resume(struct task_files *task)
     struct publish *publish = task->publish;
     publish->linked_again = true;
     if (publish->loaded && publish->waits) {
-        publish_go_on(publish);
+        go_on(publish);
     }
 }
 

@@ -66,6 +66,7 @@ struct publish {
     bool linked_again;   /* it came while something was in hand */
     uint64_t sent_bytes; /* of all contents, for the log */
     struct cadre_error error;
+    void (*sent)(struct publish *publish, cadre_status status, const char *text);
     struct rpc_call *call; /* the question in hand */
     struct file_work work;
 };
@@ -74,20 +75,17 @@ struct publish {
 cadre_status publish_load(struct publish_source *source, struct cadre_error *error);
 void publish_source_free(struct publish_source *source);
 
-/* publish.c */
-const uint8_t *publish_hash(const struct publish *publish, size_t content);
-/* One of the hands is free. False: nobody wants the rest, and the memory may be gone. */
-bool publish_hand_free(struct publish *publish);
-/* A call is over: true when it went well. Else nothing of `publish` may be touched any more. */
-bool publish_call_over(struct publish *publish, cadre_status status, const char *text);
-/* Sends what lies in daemon->packed; when that fails, the call's end tells. */
-bool publish_send_packed(struct publish *publish, struct rpc_call *call);
-/* What comes next? */
-void publish_go_on(struct publish *publish);
-void publish_end(struct publish *publish, cadre_status status, const char *text);
+/* Of one of its contents: the blocks in their order, then the manifest. */
+const uint8_t *publish_hash(const struct publish_source *source, size_t content);
 
 /* publish_send.c: as many missing contents as there are lanes for; the manifest goes last and
- * alone. False: all of them are there. */
-bool publish_send_some(struct publish *publish);
+ * alone. False: all of them are there. Each that is begun has one of the hands, and gives it back
+ * by sent(publish, status, text), on the loop and once: perhaps before this returns, when it cannot
+ * begin. OK: it has arrived; UNAVAILABLE: the link broke. With publish->error set, the publishing
+ * ends for that reason. Nothing of `publish` is touched afterwards. */
+bool publish_send_some(struct publish *publish,
+    void (*sent)(struct publish *publish, cadre_status status, const char *text));
+/* Sends what lies in daemon->packed; when that fails, the call's end tells. */
+bool publish_send_packed(struct publish *publish, struct rpc_call *call);
 
 #endif

@@ -73,6 +73,12 @@ cadre_status publish_load(struct publish_source *source, struct cadre_error *err
     return open_file(source, error);
 }
 
+const uint8_t *publish_hash(const struct publish_source *source, size_t content)
+{
+    return content < source->content.block_count ? source->content.blocks[content].sha256
+                                                 : source->manifest_sha256;
+}
+
 void publish_source_free(struct publish_source *source)
 {
     if (source->fd >= 0) {

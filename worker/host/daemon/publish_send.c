@@ -13,13 +13,24 @@
 /* Equal contents are one: they move and arrive together. */
 static void set_state(struct publish *publish, size_t content, enum publish_state state)
 {
-    const uint8_t *hash = publish_hash(publish, content);
+    const uint8_t *hash = publish_hash(&publish->source, content);
     for (size_t i = 0; i < publish->content_count; i++) {
         if (publish->states[i] != CONTENT_THERE &&
-            memcmp(publish_hash(publish, i), hash, LIMIT_SHA256_BYTES) == 0) {
+            memcmp(publish_hash(&publish->source, i), hash, LIMIT_SHA256_BYTES) == 0) {
             publish->states[i] = (uint8_t)state;
         }
     }
+}
+
+bool publish_send_packed(struct publish *publish, struct rpc_call *call)
+{
+    struct daemon *daemon = publish->daemon;
+    struct cadre_error error = {0};
+    cadre_status status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, &error);
+    if (status != CADRE_OK) {
+        rpc_call_abort(call, status, error.text);
+    }
+    return status == CADRE_OK;
 }
 
 static void send_chunk(struct publish_lane *lane)
@@ -31,7 +42,7 @@ static void send_chunk(struct publish_lane *lane)
         .size_bytes = lane->size,
         .bytes = lane->bytes + lane->sent,
         .byte_count = left < LIMIT_BLOB_CHUNK_BYTES ? left : LIMIT_BLOB_CHUNK_BYTES};
-    memcpy(chunk.sha256, publish_hash(publish, lane->content), sizeof chunk.sha256);
+    memcpy(chunk.sha256, publish_hash(&publish->source, lane->content), sizeof chunk.sha256);
     wire_buffer_clear(&daemon->packed);
     if (wire_pack_blob_chunk(&chunk, &daemon->packed, &publish->error) != CADRE_OK) {
         rpc_call_cancel(lane->call);
@@ -59,14 +70,21 @@ static void on_put(struct rpc_call *call, cadre_status status, const char *text,
     struct publish *publish = lane->publish;
     lane->call = NULL;
     lane->busy = false;
-    if (publish_call_over(publish, status, text)) {
+    if (status == CADRE_OK) {
         publish->sent_bytes += lane->size;
         set_state(publish, lane->content, CONTENT_THERE);
-        publish_go_on(publish);
     }
+    publish->sent(publish, status, text);
 }
 
 static const struct rpc_client_ops put_ops = {.on_drained = on_drained, .on_status = on_put};
+
+/* It cannot go on here: the publishing ends. */
+static void fail(struct publish *publish, cadre_status status, const char *text)
+{
+    cadre_error_set(&publish->error, status, "%s", text);
+    publish->sent(publish, status, publish->error.text);
+}
 
 /* False: it could not begin, and the publishing has ended. */
 static bool put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
@@ -80,10 +98,9 @@ static bool put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
         .path = METHOD_AGENTS_PUT_BLOB, .client_streams = true, .ops = &put_ops, .user = lane};
     if (rpc_channel_call(publish->daemon->channel, &options, &lane->call, &error) != CADRE_OK) {
         lane->call = NULL;
-        publish_end(publish, error.code, error.text);
+        fail(publish, error.code, error.text);
         return false;
     }
-    publish->hands++;
     send_chunk(lane);
     return true;
 }
@@ -103,15 +120,13 @@ static void after_read(void *user)
     struct publish_lane *lane = user;
     struct publish *publish = lane->publish;
     ssize_t got = lane->got;
-    if (!publish_hand_free(publish)) {
-        return;
-    }
-    if (got < 0 || (uint64_t)got != publish->source.content.blocks[lane->content].bytes) {
-        publish_end(
-            publish, CADRE_DATA_LOSS, "the checkpoint's file became shorter while it was read");
+    if (publish->task == NULL) {
+        publish->sent(publish, CADRE_CANCELLED, "");
+    } else if (got < 0 || (uint64_t)got != publish->source.content.blocks[lane->content].bytes) {
+        fail(publish, CADRE_DATA_LOSS, "the checkpoint's file became shorter while it was read");
     } else if (publish->waits || !publish->daemon->linked) {
         lane->busy = false;
-        publish_go_on(publish);
+        publish->sent(publish, CADRE_UNAVAILABLE, "");
     } else {
         (void)put(lane, lane->block, (size_t)got);
     }
@@ -125,11 +140,9 @@ static bool read_block(struct publish_lane *lane)
         lane->block = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
     }
     if (lane->block == NULL) {
-        publish_end(
-            publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
+        fail(publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
         return false;
     }
-    publish->hands++;
     file_work_start(&lane->read, &publish->daemon->works, read_in_thread, after_read, lane);
     return true;
 }
@@ -156,8 +169,10 @@ static size_t next_missing(const struct publish *publish)
     return at < blocks || manifest_may ? at : publish->content_count;
 }
 
-bool publish_send_some(struct publish *publish)
+bool publish_send_some(struct publish *publish,
+    void (*sent)(struct publish *publish, cadre_status status, const char *text))
 {
+    publish->sent = sent;
     struct publish_lane *lane;
     size_t at;
     while ((at = next_missing(publish)) < publish->content_count &&
@@ -165,6 +180,7 @@ bool publish_send_some(struct publish *publish)
         lane->publish = publish;
         lane->busy = true;
         lane->content = at;
+        publish->hands++;
         set_state(publish, at, CONTENT_MOVING);
         bool begun = at < publish->source.content.block_count
                          ? read_block(lane)
