@@ -6,6 +6,11 @@
 #include <string.h>
 
 #include "tests/lib/speed.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/outputs.h"
+#include "worker/host/daemon/publish.h"
+#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/task_files.h"
 
 struct stand *stand;
 

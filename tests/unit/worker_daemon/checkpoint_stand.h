@@ -9,6 +9,7 @@
 #include "tests/unit/worker_daemon/played_coordinator.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/published.h"
+#include "worker/host/daemon/task_files.h"
 
 #define BIG        ((size_t)1500 * 1000) /* a block of several messages */
 #define SMALL      ((size_t)100)

@@ -11,7 +11,9 @@
 #include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "tests/lib/test.h"
+#include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/task_files.h"
 
 static struct daemon stand;
 

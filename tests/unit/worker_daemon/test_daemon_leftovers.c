@@ -11,6 +11,8 @@
 #include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/leftovers.h"
+#include "worker/host/daemon/removal.h"
 
 /* A process whose environment says whose it is; it runs once this returns. */
 static pid_t start(const char *socket)

@@ -11,6 +11,12 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/logs.h"
+#include "worker/host/daemon/outputs.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/task_files.h"
 
 #define SENT_MAX    ((size_t)1 << 20)
 #define LIMIT_BYTES 16384
@@ -387,7 +393,7 @@ static void end_well(void)
     }
     assert_int_equal(task.log_acked, task.log.bytes);
     assert_int_equal(stored_size, task.log.bytes);
-    assert_true(logs_are_there(&task));
+    assert_true(tasks_log_is_there(&task));
     assert_false(held);
 }
 
@@ -494,7 +500,7 @@ static void a_slow_disk_holds_up_the_task_alone(void **state)
     assert_true(held);
     print(1, 2); /* the rest of one that ended */
     assert_int_equal(sent_size, 0);
-    assert_false(logs_are_there(&task));
+    assert_false(tasks_log_is_there(&task));
     stand.tasks = &task;
     assert_false(logs_hold_all(&stand));
     end_turn();
@@ -505,10 +511,10 @@ static void a_slow_disk_holds_up_the_task_alone(void **state)
     assert_true(logs_hold_all(&stand));
     end_turns();
     assert_int_equal(sent_size, 33);
-    assert_false(logs_are_there(&task));
+    assert_false(tasks_log_is_there(&task));
     answer_all();
     end_turns();
-    assert_true(logs_are_there(&task));
+    assert_true(tasks_log_is_there(&task));
 }
 
 int main(void)

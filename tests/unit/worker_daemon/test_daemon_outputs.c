@@ -12,7 +12,10 @@
 #include "tests/lib/speed.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/published.h"
+#include "worker/host/daemon/task_files.h"
 
 struct stand {
     struct coordinator coordinator;

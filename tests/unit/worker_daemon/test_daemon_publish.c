@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/unit/worker_daemon/checkpoint_stand.h"
+#include "worker/host/daemon/publish.h"
 
 static void assert_not_published(cadre_status code, const char *part)
 {

@@ -16,6 +16,11 @@
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/task_files.h"
+#include "worker/host/daemon/tasks.h"
 
 #define TASKS_MAX 8
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "tests/unit/worker_daemon/checkpoint_stand.h"
+#include "worker/host/daemon/restore.h"
 
 static void publish_for_restore(void)
 {

@@ -11,6 +11,9 @@
 #include "tests/lib/speed.h"
 #include "tests/unit/worker_daemon/played_coordinator.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/task_files.h"
+#include "worker/host/daemon/tasks.h"
 
 struct stand {
     struct coordinator coordinator;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * In place of worker/host/daemon/isolate.c: tasks as the user that runs the test. */
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/isolate.h"
 
 cadre_status isolate_enter(struct task_files *task, struct cadre_error *error)
 {

@@ -11,8 +11,10 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
+#include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/content.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/task_files.h"
 
 struct content {
     char name[SHA256_HEX_BYTES];

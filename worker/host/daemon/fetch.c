@@ -16,7 +16,11 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/wire/methods.h"
+#include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/task_files.h"
 
 struct fetch {
     struct task_files *task; /* NULL: cancelled, the end of the work or of the call frees this */

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/task_files.h"
 
 /* 0 and 0: none. */
 static cadre_status parse_uids(

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/task_files.h"
 
 #define AGAIN_MS 1000
 

@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/logs.h"
+#include "worker/host/daemon/outputs.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/task_files.h"
 
 #define CHUNK_BYTES  ((size_t)32 * 1024)
 #define READ_BYTES   (4 * CHUNK_BYTES)      /* by one turn of a thread */

@@ -12,8 +12,11 @@
 #include "common/wire/methods.h"
 #include "worker/host/daemon/below.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
 #include "worker/host/daemon/output_list.h"
+#include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/published.h"
+#include "worker/host/daemon/task_files.h"
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
@@ -240,7 +243,7 @@ void outputs_resume(struct task_files *task)
     while (task->upload == NULL && list->next < list->count && task->daemon->linked) {
         open_upload(task);
     }
-    bool rest_there = logs_are_there(task) && task->publish == NULL;
+    bool rest_there = tasks_log_is_there(task) && task->publish == NULL;
     if (task->upload == NULL && list->next == list->count && rest_there) {
         finish(task);
     }

@@ -16,8 +16,11 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/launch.h"
 #include "worker/host/daemon/place.h"
+#include "worker/host/daemon/task_files.h"
 
 struct placed_file {
     char *name;

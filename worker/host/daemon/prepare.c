@@ -10,8 +10,19 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
+#include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/fetch.h"
+#include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/launch.h"
+#include "worker/host/daemon/logs.h"
+#include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/place.h"
+#include "worker/host/daemon/prepare.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/task_files.h"
 
 /* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
 #define DAMAGES_MAX 8

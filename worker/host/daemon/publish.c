@@ -11,6 +11,11 @@
 #include <string.h>
 
 #include "common/wire/methods.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/outputs.h"
+#include "worker/host/daemon/publish_state.h"
+#include "worker/host/daemon/task_files.h"
 
 /* Hashes in one question. */
 #define ASKED_MAX 1024

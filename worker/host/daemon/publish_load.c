@@ -9,7 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "worker/host/daemon/below.h"
-#include "worker/host/daemon/publish.h"
+#include "worker/host/daemon/publish_state.h"
 
 static cadre_status changed(const struct publish_source *source, struct cadre_error *error)
 {

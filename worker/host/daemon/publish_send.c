@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The contents that the coordinator lacks, several at once, each by a call of its own
  * (Agents.PutBlob). */
-#include "worker/host/daemon/publish.h"
+#include "worker/host/daemon/publish_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/wire/methods.h"
+#include "worker/host/daemon/daemon.h"
 
 /* Equal contents are one: they move and arrive together. */
 static void set_state(struct publish *publish, size_t content, enum publish_state state)

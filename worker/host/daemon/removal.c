@@ -12,7 +12,11 @@
 
 #include "common/base/files.h"
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/later.h"
 #include "worker/host/daemon/published.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/task_files.h"
 
 /* Of one whose log is closed. */
 static void free_task(struct task_files *task)

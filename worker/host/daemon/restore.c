@@ -15,7 +15,11 @@
 
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/later.h"
 #include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/restore_state.h"
+#include "worker/host/daemon/task_files.h"
 
 static void restore_free(struct restore *restore)
 {

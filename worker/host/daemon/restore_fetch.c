@@ -13,7 +13,9 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/wire/methods.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/restore_state.h"
+#include "worker/host/daemon/task_files.h"
 
 static const uint8_t *wanted_hash(const struct restore *restore)
 {

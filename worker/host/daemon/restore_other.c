@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/restore_state.h"
+#include "worker/host/daemon/task_files.h"
 
 const struct task_files *restore_find_other(const struct task_files *task, bool complete)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/task_files.h"
 
 struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref)
 {

@@ -3,6 +3,15 @@
 #include <stdlib.h>
 
 #include "worker/host/daemon/daemon.h"
+#include "worker/host/daemon/isolate.h"
+#include "worker/host/daemon/link.h"
+#include "worker/host/daemon/logs.h"
+#include "worker/host/daemon/outputs.h"
+#include "worker/host/daemon/prepare.h"
+#include "worker/host/daemon/publish.h"
+#include "worker/host/daemon/removal.h"
+#include "worker/host/daemon/task_files.h"
+#include "worker/host/daemon/tasks.h"
 
 static struct task_files *new_task(struct daemon *daemon, const struct agent_start *start)
 {

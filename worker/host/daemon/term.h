@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The start of the coordinator that is obeyed: no worker serves two that run with copies of one
+ * state directory. */
+#ifndef CADRE_WORKER_DAEMON_TERM_H
+#define CADRE_WORKER_DAEMON_TERM_H
+
+#include "common/base/error.h"
+#include "common/model/term.h"
+
+struct daemon;
+
+/* daemon->term, when the agent is there. */
+cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
+/* The coordinator at hand is obeyed from now on. FAILED_PRECONDITION: it may not be. */
+cadre_status term_take(struct daemon *daemon, const struct term *term, struct cadre_error *error);
+
+#endif
