@@ -151,6 +151,16 @@ bool contents_is_older(const struct contents *contents, const struct sha256 *has
     return content != NULL && content->came_us < wall_us;
 }
 
+cadre_status contents_none(const struct sha256 *hash, struct cadre_error *error)
+{
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex(hash, hex);
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "there is no content %s here that a job of this worker needs: what a job needs comes with "
+        "its tasks",
+        hex);
+}
+
 uint64_t contents_bytes(const struct contents *contents)
 {
     return contents->bytes;

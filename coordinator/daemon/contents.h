@@ -18,6 +18,9 @@ void contents_close(struct contents *contents); /* accepts NULL; no thread works
 
 /* The content is here; *ret_bytes (may be NULL) is its size. */
 bool contents_find(const struct contents *contents, const struct sha256 *hash, uint64_t *ret_bytes);
+/* What a worker is told of one that is not here, or that it may not have: NOT_FOUND, by its hash.
+ */
+cadre_status contents_none(const struct sha256 *hash, struct cadre_error *error);
 /* It is here, and came before that time of the wall clock. */
 bool contents_is_older(
     const struct contents *contents, const struct sha256 *hash, uint64_t wall_us);

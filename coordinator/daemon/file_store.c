@@ -39,16 +39,6 @@ cadre_status file_store_check(
     return CADRE_OK;
 }
 
-cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error)
-{
-    char hex[SHA256_HEX_BYTES];
-    sha256_hex(hash, hex);
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "there is no content %s here that a job of this worker needs: what a job needs comes with "
-        "its tasks",
-        hex);
-}
-
 /* ---- MissingBlobs ---- */
 
 struct asked {

@@ -11,10 +11,6 @@
 cadre_status file_store_check(
     const struct daemon *daemon, const struct job_file *file, struct cadre_error *error);
 
-/* The answer to a worker about a content that is not here, or that it may not have: NOT_FOUND, by
- * its hash. */
-cadre_status file_store_none(const struct sha256 *hash, struct cadre_error *error);
-
 /* Removes contents that nobody needs and nobody asked for in a while; seldom, for it looks at every
  * content. */
 void file_store_clean_some_time(struct daemon *daemon);

@@ -13,7 +13,6 @@
 #include "coordinator/daemon/artifacts.h"
 #include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/damage.h"
-#include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/methods.h"
 #include "coordinator/daemon/paths.h"
 #include "coordinator/daemon/worker_rights.h"
@@ -278,7 +277,7 @@ static void fail_blob(struct transmit *transmit)
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
             "the coordinator has no memory or no descriptor for a download: try again");
     } else {
-        (void)file_store_none(&hash, &error);
+        (void)contents_none(&hash, &error);
     }
     if (transmit->error.code != CADRE_NOT_FOUND) {
         log_event(LOG_LEVEL_WARNING, "files", "a content cannot be read",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/daemon/worker_rights.h"
 
+#include "coordinator/daemon/contents.h"
 #include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/file_store.h"
 #include "coordinator/daemon/needs.h"
 
 static cadre_status denied(struct rpc_call *call, struct cadre_error *error)
@@ -53,6 +53,6 @@ cadre_status worker_rights_check_content(struct daemon *daemon, struct rpc_call 
     if (needed) {
         return CADRE_OK;
     }
-    (void)file_store_none(hash, error);
+    (void)contents_none(hash, error);
     return denied(call, error);
 }
