@@ -6,6 +6,7 @@ usage: links.py BUILD [--show FOLDER [FOLDER]]
 
 A call may go where an include may (rules.LAYERS): a folder that declares another one's function itself is found out.
 No circle among folders, by link or by include. Circles of files inside one folder: at most rules.FILE_CIRCLES.
+Where a README says DRAWN, the drawing behind it has each file of the folder, and so it is.
 --show prints the circles and arrows of one folder, or each symbol by which the first needs the second.
 """
 import json
@@ -17,6 +18,7 @@ import sys
 import graph
 import rules
 
+DRAWN = "Files call downwards only, in a row to the right"
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 
 
@@ -125,6 +127,36 @@ def file_circles(links):
             yield f"{folder}: link: {size} files need each other now, fewer than in rules.FILE_CIRCLES: say so there"
 
 
+def place_in(text):
+    """File -> (row, column) in the drawing behind the sentence DRAWN; empty where there is none."""
+    drawing = text.partition(DRAWN)[2].partition("```")[2].partition("```")[0]
+    return {name: (row, column) for row, line in enumerate(drawing.splitlines())
+            for column, name in enumerate(re.findall(r"\w+\.c\b", line))}
+
+
+def drawing_faults(links, readmes):
+    """`readmes`: folder -> text. What DRAWN says holds for each link between two files of the folder."""
+    for source in sorted(links):
+        folder, name = os.path.split(source)
+        place = place_in(readmes.get(folder, ""))
+        if place and name not in place:
+            yield f"{folder}/README.md: drawing: {name} is not in it"
+        for other in sorted(links[source]):
+            below = os.path.basename(other)
+            if graph.folder_of(other) == folder and name in place and below in place and place[below] <= place[name]:
+                yield f"{folder}/README.md: drawing: {name} needs {', '.join(links[source][other])} of {below}"
+
+
+def readmes_of(links, root=ROOT):
+    found = {}
+    for folder in {graph.folder_of(source) for source in links}:
+        path = os.path.join(root, folder, "README.md")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as file:
+                found[folder] = file.read()
+    return found
+
+
 def show(links, folder, other=None):
     """What a person wants to see who unties something."""
     for source in sorted(links):
@@ -154,7 +186,7 @@ def main(arguments):
     if len(arguments) > 1:
         show(links, *(name.rstrip("/") for name in arguments[2:]))
         return 0
-    faults = list(faults_of(links, includes_of()))
+    faults = [*faults_of(links, includes_of()), *drawing_faults(links, readmes_of(links))]
     print("\n".join(faults) if faults else f"links: {len(links)} files, no fault")
     return 1 if faults else 0
 

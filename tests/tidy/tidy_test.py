@@ -156,6 +156,16 @@ class Rules(unittest.TestCase):
         self.assertTrue(any(fault.startswith("worker/core: link: 2 files need each other") for fault in faults))
         self.assertFalse(any("c.c: link: needs a " in fault for fault in faults))
 
+    def test_drawings(self):
+        text = "# A\n\n" + links.DRAWN + ".\n\n```\n  a.c  b.c  above all\n  c.c\n```\n"
+        found = {"x/a.c": {"x/b.c": ["f"], "x/c.c": ["g"], "y/a.c": ["h"]}, "x/b.c": {}, "x/c.c": {}}
+        self.assertEqual(list(links.drawing_faults(found, {"x": text})), [])
+        found = {"x/b.c": {"x/a.c": ["f"]}, "x/c.c": {"x/b.c": ["g", "h"]}, "x/d.c": {}}
+        self.assertEqual(list(links.drawing_faults(found, {"x": text})),
+                         ["x/README.md: drawing: b.c needs f of a.c", "x/README.md: drawing: c.c needs g, h of b.c",
+                          "x/README.md: drawing: d.c is not in it"])
+        self.assertEqual(list(links.drawing_faults(found, {"x": "# A\n"})), [])
+
     def test_includes(self):
         circle = {"common/rpc/a.h": {"common/wire/b.h"}, "common/wire/b.h": {"common/rpc/a.h"}}
         faults = list(links.faults_of({}, circle))
