@@ -16,21 +16,6 @@
 #include "coordinator/daemon/options.h"
 #include "coordinator/engine/engine.h"
 
-/* What a client is answered with. */
-enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
-
-/* A client's Submit, Cancel, Checkpoint or Drain that waits for its answer; its call is NULL once
- * the client went away. */
-struct pending_call {
-    struct pending_call *next;
-    struct call_id id;
-    struct rpc_call *call;
-    enum answer_kind kind;
-    char drained[LIMIT_NAME_BYTES]; /* the worker that a Drain names, else "" */
-    char drained_by[LIMIT_NAME_BYTES];
-    bool undrains; /* it ends one */
-};
-
 /* disk.c: what is known of the state directory's. */
 struct disk {
     uv_timer_t timer;
@@ -49,6 +34,7 @@ struct disk {
 #define LOG_BUCKETS 256
 struct log_queue;
 
+struct pending_call;
 struct watcher;
 struct agent_link;
 struct follower;

@@ -16,6 +16,21 @@
 
 /* ---- calls that wait for their records ---- */
 
+/* What a client is answered with. */
+enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
+
+/* A client's Submit, Cancel, Checkpoint or Drain that waits for its answer; its call is NULL once
+ * the client went away. */
+struct pending_call {
+    struct pending_call *next;
+    struct call_id id;
+    struct rpc_call *call;
+    enum answer_kind kind;
+    char drained[LIMIT_NAME_BYTES]; /* the worker that a Drain names, else "" */
+    char drained_by[LIMIT_NAME_BYTES];
+    bool undrains; /* it ends one */
+};
+
 static struct pending_call *pend(
     struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
 {
@@ -119,6 +134,15 @@ void jobs_answer_held(struct daemon *daemon)
             rpc_call_fail(pending->call, &error);
             pending->call = NULL;
         }
+    }
+}
+
+void jobs_close(struct daemon *daemon)
+{
+    while (daemon->pending != NULL) {
+        struct pending_call *next = daemon->pending->next;
+        free(daemon->pending);
+        daemon->pending = next;
     }
 }
 

@@ -12,5 +12,6 @@ void jobs_answer(void *user, struct call_id call, cadre_status code, struct job_
     uint32_t queued_before, const char *text);
 /* The engine holds the turn: whoever asked in it does not wait for its answer. */
 void jobs_answer_held(struct daemon *daemon);
+void jobs_close(struct daemon *daemon); /* no call is open any more */
 
 #endif

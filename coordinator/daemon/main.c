@@ -373,11 +373,7 @@ static void close_daemon(struct daemon *daemon)
     free(daemon->rpc_counts);
     job_log_close(daemon);
     engine_close(daemon->engine);
-    while (daemon->pending != NULL) {
-        struct pending_call *next = daemon->pending->next;
-        free(daemon->pending);
-        daemon->pending = next;
-    }
+    jobs_close(daemon);
     free(daemon->links);
     free(daemon->blob_dir);
     free(daemon->job_dir);

@@ -337,8 +337,8 @@ static void only_its_own_name_waits_for_a_folder(void **state)
     assert_true(is_there("2.0.1/work/program"));
     prepare(1, 2, 0); /* the same again */
     prepare(2, 3, 0);
-    until_prepared(2);    /* the last */
-    tasks_linked(&stand); /* changes nothing */
+    until_prepared(2);                /* the last */
+    worker_link_front.linked(&stand); /* changes nothing */
     worker_front.forget(&stand, ref_of(2, 0));
     prepare(1, 2, 0);
     run_until(two_work); /* in vain, each at its renaming */
@@ -364,7 +364,7 @@ static void only_its_own_job_waits_for_a_uid(void **state)
     prepare(3, 2, 0);
     until_prepared(1); /* the last */
     assert_false(is_there("1.0.1/work") || is_there("1.1.1/work"));
-    tasks_linked(&stand); /* changes nothing */
+    worker_link_front.linked(&stand); /* changes nothing */
     worker_front.collect(&stand, ref_of(SLOW_JOB, 2));
     run_until(is_collected);
     assert_int_equal(stand.works.count, 1);

@@ -176,7 +176,7 @@ static void prepare(void)
 static void assert_collected_and_quiet(void)
 {
     until_quiet();
-    tasks_linked(&stand->daemon); /* nothing is taken up again */
+    worker_link_front.linked(&stand->daemon); /* nothing is taken up again */
     until_quiet();
     assert_int_equal(stand->collected, 1);
     assert_int_equal(stand->prepared, 0);

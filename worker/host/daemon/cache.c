@@ -231,7 +231,7 @@ void cache_removed(struct daemon *daemon, uint64_t bytes)
     daemon->counts.cache_damaged++;
 }
 
-void cache_damaged(struct task_files *task, const struct job_file *file, int state)
+void cache_damaged(struct task_files *task, const struct job_file *file, enum content_state state)
 {
     struct daemon *daemon = task->daemon;
     struct sha256 hash;

@@ -5,6 +5,7 @@
 
 #include "common/base/error.h"
 #include "common/model/job.h"
+#include "worker/host/daemon/content.h"
 
 struct daemon;
 struct task_files;
@@ -18,9 +19,8 @@ char *cache_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_
 void cache_used(const char *path);
 /* `was_here`: two tasks fetched it at one time. */
 void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here);
-/* The content was found damaged for the task, and is not in the cache any more: says so.
- * `state` is an enum content_state. */
-void cache_damaged(struct task_files *task, const struct job_file *file, int state);
+/* The content was found damaged for the task, and is not in the cache any more: says so. */
+void cache_damaged(struct task_files *task, const struct job_file *file, enum content_state state);
 /* One that was removed for that counts no more. */
 void cache_removed(struct daemon *daemon, uint64_t bytes);
 

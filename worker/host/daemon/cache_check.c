@@ -141,7 +141,7 @@ static void after_thread(void *user)
         content_check_close(check->content);
         check->content = NULL;
         if (taker != NULL && check->state >= CONTENT_DAMAGED) {
-            cache_damaged(taker, file, (int)check->state);
+            cache_damaged(taker, file, check->state);
             fetch_renew(taker, file);
         } else if (check->state == CONTENT_REMOVED) {
             cache_removed(check->daemon, check->size_bytes); /* nobody takes it any more */

@@ -53,7 +53,7 @@ static void prepare_again(struct task_files *task, const struct placed *placed)
 {
     task->damages++;
     if (placed->state != CONTENT_GONE) {
-        cache_damaged(task, tasks_file(task, placed->file), (int)placed->state);
+        cache_damaged(task, tasks_file(task, placed->file), placed->state);
     }
     free(task->restore_path);
     task->restore_path = NULL;

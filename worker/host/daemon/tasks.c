@@ -203,7 +203,8 @@ static void log_acked(struct daemon *daemon, const struct agent_log_ack *ack)
     }
 }
 
-void tasks_linked(struct daemon *daemon)
+/* A new stream: what was interrupted goes on. */
+static void linked(struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         logs_linked(task);
@@ -218,7 +219,7 @@ void tasks_linked(struct daemon *daemon)
     }
 }
 
-const struct link_front worker_link_front = {.linked = tasks_linked, .log_acked = log_acked};
+const struct link_front worker_link_front = {.linked = linked, .log_acked = log_acked};
 
 void tasks_try_again(struct daemon *daemon)
 {

@@ -10,7 +10,6 @@ struct daemon;
 
 extern const struct agent_front worker_front;
 extern const struct link_front worker_link_front;
-void tasks_linked(struct daemon *daemon); /* a new stream: what was interrupted goes on */
 /* What waits for room is tried again: see later_open(). */
 void tasks_try_again(struct daemon *daemon);
 void tasks_free_all(struct daemon *daemon);
