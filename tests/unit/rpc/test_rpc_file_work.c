@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Work on files: in a thread, then on the loop, always both; and the wait for the last of it. */
+#include <pthread.h>
+
+#include "common/rpc/file_work.h"
+#include "common/rpc/loop.h"
+#include "tests/lib/test.h"
+
+#define PIECES 8
+
+struct piece {
+    struct file_work work;
+    struct file_works *works;
+    unsigned left; /* so often it goes on */
+    unsigned acted;
+    unsigned done;
+    pthread_t thread;
+};
+
+static void act(void *user)
+{
+    struct piece *piece = user;
+    piece->thread = pthread_self();
+    piece->acted++;
+}
+
+static void after(void *user)
+{
+    struct piece *piece = user;
+    assert_false(piece->work.runs);
+    assert_int_equal(piece->acted, ++piece->done);
+    assert_false(pthread_equal(piece->thread, pthread_self()));
+    if (piece->left-- > 0) {
+        file_work_start(&piece->work, piece->works, act, after, piece);
+    }
+}
+
+static void each_piece_ends_on_the_loop(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct file_works works = {0};
+    struct piece pieces[PIECES] = {0};
+    assert_ok(rpc_loop_open(&works.loop, &error), &error);
+    for (unsigned i = 0; i < PIECES; i++) {
+        pieces[i].works = &works;
+        pieces[i].left = i;
+        file_work_start(&pieces[i].work, &works, act, after, &pieces[i]);
+        assert_int_equal(works.count, i + 1);
+        assert_true(pieces[i].work.runs);
+    }
+    assert_int_equal(pieces[0].done, 0); /* not before the loop runs */
+    file_works_wait(&works);
+    assert_int_equal(works.count, 0);
+    for (unsigned i = 0; i < PIECES; i++) {
+        assert_int_equal(pieces[i].done, i + 1);
+    }
+    file_works_wait(&works); /* there is nothing to wait for */
+    rpc_loop_close(works.loop);
+}
+
+static void a_stop_does_not_end_the_wait(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct file_works works = {0};
+    struct piece piece = {.works = &works, .left = 2};
+    assert_ok(rpc_loop_open(&works.loop, &error), &error);
+    file_work_start(&piece.work, &works, act, after, &piece);
+    rpc_loop_stop(works.loop);
+    file_works_wait(&works);
+    assert_int_equal(piece.done, 3);
+    rpc_loop_close(works.loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_piece_ends_on_the_loop),
+        cmocka_unit_test(a_stop_does_not_end_the_wait)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
