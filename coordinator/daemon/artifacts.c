@@ -223,7 +223,7 @@ cadre_status artifacts_check_part(const struct daemon *daemon, const struct task
     CADRE_TRY(checkpoint_content_read(text, size, ret_content, error));
     CADRE_TRY(check_blocks(daemon, part, ret_content, error));
     ret->bytes = part->size_bytes + ret_content->file_bytes;
-    CADRE_TRY(contents_sync(daemon, error));
+    CADRE_TRY(contents_sync(daemon->blob_dir, error));
     return find_hashes(text, size, ret, error);
 }
 

@@ -16,7 +16,6 @@
 #include "common/base/files.h"
 #include "common/pure/assert.h"
 #include "coordinator/daemon/content_table.h"
-#include "coordinator/daemon/paths.h"
 #include "common/rpc/file_work.h"
 
 /* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
@@ -34,7 +33,8 @@ struct leavings {
 };
 
 struct contents {
-    struct daemon *daemon;
+    const char *folder; /* the daemon's */
+    struct file_works *works;
     struct content_table table;
     uint64_t bytes;
     uint64_t came;
@@ -74,7 +74,7 @@ static cadre_status see(struct contents *contents, const char *name, struct cadr
     CADRE_FREE_AT_EXIT char *path = NULL;
     struct sha256 hash;
     struct stat status;
-    if (asprintf(&path, "%s/%s", contents->daemon->blob_dir, name) < 0) {
+    if (asprintf(&path, "%s/%s", contents->folder, name) < 0) {
         path = NULL;
         return no_memory(error);
     }
@@ -97,22 +97,25 @@ static cadre_status see(struct contents *contents, const char *name, struct cadr
     return CADRE_OK;
 }
 
-cadre_status contents_open(struct daemon *daemon, struct cadre_error *error)
+cadre_status contents_open(const char *folder_path, struct file_works *works,
+    struct contents **ret_contents, struct cadre_error *error)
 {
-    daemon->contents = calloc(1, sizeof *daemon->contents);
-    if (daemon->contents == NULL) {
+    struct contents *contents = calloc(1, sizeof *contents);
+    *ret_contents = contents;
+    if (contents == NULL) {
         return no_memory(error);
     }
-    daemon->contents->daemon = daemon;
-    daemon->contents->came = 1; /* those of before this start: nobody knows whether synced */
-    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(daemon->blob_dir);
+    contents->folder = folder_path;
+    contents->works = works;
+    contents->came = 1; /* those of before this start: nobody knows whether synced */
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(folder_path);
     if (folder == NULL) {
-        return cadre_error_errno(error, errno, "the coordinator cannot read %s", daemon->blob_dir);
+        return cadre_error_errno(error, errno, "the coordinator cannot read %s", folder_path);
     }
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            CADRE_TRY(see(daemon->contents, entry->d_name, error));
+            CADRE_TRY(see(contents, entry->d_name, error));
         }
     }
     return CADRE_OK;
@@ -186,12 +189,12 @@ static void forget(struct contents *contents, struct content *content)
     }
 }
 
-void contents_lost(struct daemon *daemon, const struct sha256 *hash, uint64_t number)
+void contents_lost(struct contents *contents, const struct sha256 *hash, uint64_t number)
 {
-    struct content *content = find_here(daemon->contents, hash);
+    struct content *content = find_here(contents, hash);
     if (content != NULL && content->number == number) {
-        count_bytes(daemon->contents, content, false);
-        forget(daemon->contents, content);
+        count_bytes(contents, content, false);
+        forget(contents, content);
     }
 }
 
@@ -215,7 +218,7 @@ static void remove_in_thread(void *user)
     struct contents *contents = user;
     for (size_t i = 0; i < contents->now.count; i++) {
         struct leaving *leaving = &contents->now.items[i];
-        CADRE_FREE_AT_EXIT char *path = path_of_blob(contents->daemon, leaving->hash.bytes);
+        CADRE_FREE_AT_EXIT char *path = sha256_path(contents->folder, leaving->hash.bytes);
         leaving->gone = path != NULL && (unlink(path) == 0 || errno == ENOENT);
     }
 }
@@ -231,8 +234,7 @@ static void remove_next(struct contents *contents)
     contents->now = contents->next;
     contents->next = done;
     contents->next.count = 0;
-    file_work_start(
-        &contents->work, &contents->daemon->works, remove_in_thread, after_remove, contents);
+    file_work_start(&contents->work, contents->works, remove_in_thread, after_remove, contents);
 }
 
 /* One that cannot be removed is here again: the next clean-up finds it. */
@@ -269,36 +271,35 @@ static void leave(struct contents *contents, struct content *content)
     }
 }
 
-void contents_remove(struct daemon *daemon, const struct sha256 *hash, bool unless_asked)
+void contents_remove(struct contents *contents, const struct sha256 *hash, bool unless_asked)
 {
-    struct content *content = find_here(daemon->contents, hash);
+    struct content *content = find_here(contents, hash);
     if (content != NULL && content->uploads == 0 &&
         !(unless_asked && is_recent(content->asked_us))) {
-        leave(daemon->contents, content);
+        leave(contents, content);
     }
 }
 
 /* The file of one that is being uploaded is about to be replaced. */
-void contents_spoiled(struct daemon *daemon, const struct sha256 *hash)
+void contents_spoiled(struct contents *contents, const struct sha256 *hash)
 {
-    struct content *content = find_here(daemon->contents, hash);
+    struct content *content = find_here(contents, hash);
     if (content != NULL && content->uploads > 0) {
-        count_bytes(daemon->contents, content, false);
-        forget(daemon->contents, content);
+        count_bytes(contents, content, false);
+        forget(contents, content);
     } else if (content != NULL) {
-        leave(daemon->contents, content);
+        leave(contents, content);
     }
 }
 
-void contents_clean(
-    struct daemon *daemon, bool (*needed)(const struct daemon *daemon, const struct sha256 *hash))
+void contents_clean(struct contents *contents,
+    bool (*needed)(const struct needs *needs, const struct sha256 *hash), const struct needs *needs)
 {
-    struct contents *contents = daemon->contents;
     for (size_t i = 0; i < contents->table.capacity; i++) {
         struct content *content = &contents->table.places[i];
         if (content->state == CONTENT_HERE && content->uploads == 0 &&
             !is_recent(content->asked_us) && !is_recent(content->came_us) &&
-            !needed(daemon, &content->hash)) {
+            !needed(needs, &content->hash)) {
             leave(contents, content);
         }
     }
@@ -331,9 +332,8 @@ cadre_status contents_upload_begin(
 }
 
 void contents_upload_end(
-    struct daemon *daemon, const struct sha256 *hash, bool came, uint64_t bytes)
+    struct contents *contents, const struct sha256 *hash, bool came, uint64_t bytes)
 {
-    struct contents *contents = daemon->contents;
     struct content *content = content_table_find(&contents->table, hash);
     CADRE_ASSERT(content != NULL && content->uploads > 0);
     content->uploads--;
@@ -353,13 +353,13 @@ void contents_upload_end(
 
 /* ---- names on the disk ---- */
 
-cadre_status contents_sync(const struct daemon *daemon, struct cadre_error *error)
+cadre_status contents_sync(const char *folder, struct cadre_error *error)
 {
-    CADRE_CLOSE_AT_EXIT int fd = open(daemon->blob_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool refused = fd >= 0 && fault_point("contents.sync");
     if (fd < 0 || refused || fsync(fd) != 0) {
         return cadre_error_errno(error, refused ? EIO : errno,
-            "the coordinator cannot bring the files in %s to the disk", daemon->blob_dir);
+            "the coordinator cannot bring the files in %s to the disk", folder);
     }
     return CADRE_OK;
 }

@@ -7,13 +7,16 @@
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_H
 
 #include "common/base/sha256.h"
-#include "coordinator/daemon/daemon.h"
+#include "common/rpc/file_work.h"
 
 struct contents;
+struct needs;
 
 /* At the start, when nobody uploads: reads the folder, and removes what uploads that were cut short
- * left behind. */
-cadre_status contents_open(struct daemon *daemon, struct cadre_error *error);
+ * left behind. The folder's name and `works`, whose threads remove files, stay the caller's. On an
+ * error *ret_contents is to be closed, too. */
+cadre_status contents_open(const char *folder, struct file_works *works,
+    struct contents **ret_contents, struct cadre_error *error);
 void contents_close(struct contents *contents); /* accepts NULL; no thread works */
 
 /* The content is here; *ret_bytes (may be NULL) is its size. */
@@ -33,19 +36,20 @@ bool contents_note_asked(
     struct contents *contents, const struct sha256 *hash, uint64_t *ret_number);
 
 /* The file of that one is gone, whoever removed it. */
-void contents_lost(struct daemon *daemon, const struct sha256 *hash, uint64_t number);
+void contents_lost(struct contents *contents, const struct sha256 *hash, uint64_t number);
 
 /* Removes one that nobody needs any more; with `unless_asked` not if somebody asked for it lately:
  * it may be part of something that is being uploaded. It is not here from now on; a thread of the
  * pool removes the file. One that is just being uploaded stays. */
-void contents_remove(struct daemon *daemon, const struct sha256 *hash, bool unless_asked);
+void contents_remove(struct contents *contents, const struct sha256 *hash, bool unless_asked);
 
 /* It is not what its hash says: it is not here from now on, and is removed. */
-void contents_spoiled(struct daemon *daemon, const struct sha256 *hash);
+void contents_spoiled(struct contents *contents, const struct sha256 *hash);
 
-/* Removes those that are not `needed`, and that nobody brought or asked for lately. */
-void contents_clean(
-    struct daemon *daemon, bool (*needed)(const struct daemon *daemon, const struct sha256 *hash));
+/* Removes those that are not needed(needs, hash), and that nobody brought or asked for lately. */
+void contents_clean(struct contents *contents,
+    bool (*needed)(const struct needs *needs, const struct sha256 *hash),
+    const struct needs *needs);
 
 /* ---- an upload that is whole, and takes its name ---- */
 
@@ -63,13 +67,13 @@ cadre_status contents_upload_begin(
     struct contents *contents, const struct sha256 *hash, struct cadre_error *error);
 /* `came`: it has its name, with so many bytes. */
 void contents_upload_end(
-    struct daemon *daemon, const struct sha256 *hash, bool came, uint64_t bytes);
+    struct contents *contents, const struct sha256 *hash, bool came, uint64_t bytes);
 
 /* ---- names on the disk ---- */
 
 /* In a thread, for it knows nothing of the index: what came in until now is found again after a
  * loss of power. Before anything durable counts on it. */
-cadre_status contents_sync(const struct daemon *daemon, struct cadre_error *error);
+cadre_status contents_sync(const char *folder, struct cadre_error *error);
 /* Counts what came; who syncs the folder takes the number before and gives it back afterwards. */
 uint64_t contents_came(const struct contents *contents);
 void contents_note_synced(struct contents *contents, uint64_t came);

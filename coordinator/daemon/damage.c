@@ -65,7 +65,7 @@ void damage_found(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES
         log_event(LOG_LEVEL_WARNING, "files", "it is not known which checkpoints are damaged",
             LOG_STR("content", hex), LOG_STR("reason", error.text));
     }
-    contents_spoiled(daemon, &search.hash);
+    contents_spoiled(daemon->contents, &search.hash);
     daemon->needs_changed = true;
     log_event(LOG_LEVEL_ERROR, "files", "a content is damaged and was removed",
         LOG_STR("content", hex), LOG_STR("reason", why), LOG_U64("checkpoints", search.count));

@@ -98,7 +98,7 @@ static void after_mark(void *user)
     for (size_t i = 0; i < question->count; i++) {
         const struct asked *asked = &question->items[i];
         if (asked->gone) {
-            contents_lost(question->daemon, &asked->hash, asked->number);
+            contents_lost(question->daemon->contents, &asked->hash, asked->number);
         }
     }
     if (question->call != NULL) {
@@ -181,16 +181,11 @@ const struct rpc_server_ops missing_blobs_ops = {
 
 /* ---- what nobody needs ---- */
 
-static bool is_needed(const struct daemon *daemon, const struct sha256 *hash)
-{
-    return needs_has(daemon->needs, hash);
-}
-
 void file_store_clean_some_time(struct daemon *daemon)
 {
     uint64_t now_us = clock_monotonic_us();
     if (now_us - daemon->cleaned_us >= CLEAN_EVERY_US) {
         daemon->cleaned_us = now_us;
-        contents_clean(daemon, is_needed);
+        contents_clean(daemon->contents, needs_has, daemon->needs);
     }
 }

@@ -185,7 +185,7 @@ static void submit(struct daemon *daemon, struct rpc_call *call, const void *dat
 static void sync_in_thread(void *user)
 {
     struct submission *submission = user;
-    (void)contents_sync(submission->daemon, &submission->error);
+    (void)contents_sync(submission->daemon->blob_dir, &submission->error);
 }
 
 static void after_sync(void *user)

@@ -325,7 +325,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
     tell_what_goes_on(daemon);
-    CADRE_TRY(contents_open(daemon, error));
+    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->works, &daemon->contents, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(storage_open(daemon, error));
     }

@@ -412,7 +412,7 @@ static void drop_unseen(struct refresh *refresh)
             }
             /* A manifest is of its own checkpoint only: no upload counts on it. */
             bool own = holder.kind == HOLDER_CHECKPOINT && k == 0;
-            contents_remove(refresh->daemon, &holder.hashes[k], !own);
+            contents_remove(refresh->daemon->contents, &holder.hashes[k], !own);
         }
         free(holder.hashes);
     }

@@ -310,7 +310,7 @@ static void count(const struct receive *receive)
     struct daemon *daemon = receive->daemon;
     bool came = receive->error.code == CADRE_OK;
     if (receive->hash != NULL) {
-        contents_upload_end(daemon, &receive->wanted, came, receive->got_bytes);
+        contents_upload_end(daemon->contents, &receive->wanted, came, receive->got_bytes);
         if (came && receive->worker[0] != '\0') {
             worker_contents_note(daemon, receive->worker, &receive->wanted);
         }

@@ -228,7 +228,7 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     assert_non_null(daemon->arena);
     assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
     daemon->works.loop = daemon->loop;
-    assert_ok(contents_open(daemon, &error), &error);
+    assert_ok(contents_open(daemon->blob_dir, &daemon->works, &daemon->contents, &error), &error);
 }
 
 void settle(struct daemon *daemon)
@@ -241,7 +241,7 @@ void reopen_contents(struct daemon *daemon)
     struct cadre_error error = {0};
     settle(daemon);
     contents_close(daemon->contents);
-    assert_ok(contents_open(daemon, &error), &error);
+    assert_ok(contents_open(daemon->blob_dir, &daemon->works, &daemon->contents, &error), &error);
 }
 
 cadre_status refresh_needs(struct daemon *daemon, struct cadre_error *error)

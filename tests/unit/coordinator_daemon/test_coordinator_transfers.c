@@ -347,12 +347,12 @@ static void what_comes_while_it_goes_is_there(void **state)
         put_blob("content", &hash, 7);
         run_for(turn % 3 == 0 ? 0 : 20 * turn);
         if (turn % 2 == 0) {
-            contents_remove(&stand->daemon, &hash, true);
+            contents_remove(stand->daemon.contents, &hash, true);
             assert_false(contents_find(stand->daemon.contents, &hash, NULL));
         }
         rpc_call_half_close(stand->call);
         run_for(turn % 5 == 0 ? 0 : 10 * turn);
-        contents_remove(&stand->daemon, &hash, true);
+        contents_remove(stand->daemon.contents, &hash, true);
         assert_ended(CADRE_OK, "");
         assert_int_equal(
             is_here(&stand->daemon, "content"), contents_find(stand->daemon.contents, &hash, NULL));
@@ -393,7 +393,7 @@ static void what_is_being_read_may_go(void **state)
         publish(&stand->engine.jobs[0], &checkpoint);
         get_output("checkpoints/c-10.json");
         run_for(20 * turn);
-        contents_remove(&stand->daemon, &hash, false);
+        contents_remove(stand->daemon.contents, &hash, false);
         (void)until_ended();
         bool whole = stand->status == CADRE_OK;
         assert_true(whole || stand->status == CADRE_NOT_FOUND);
