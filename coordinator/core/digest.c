@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash of the whole state, field by field and in the order of the lists: no address, padding or
  * hash order gets in. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/state/find.h"
 
 static uint64_t fold(uint64_t digest, uint64_t value)
 {
@@ -128,18 +130,17 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
         job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
         job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
-        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess,
-        job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
-        job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
-        job->stalled, job->slow, job->hang_slot, job->hang_position, job->hang_told_us,
-        (uint64_t)job->hang.at, job->hang.collective, job->hang.replica, job->hang.others,
-        job->fresh, job->lost, job->dismissed, job->agains, job->outdated, job->stopped,
-        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
-        (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
-        (uint64_t)job->preempt, job->requeues, job->saves, job->crew.workers, job->crew.servers,
-        job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
-        job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
-        (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
+        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->waits_us,
+        job->restarts, job->aborted_us, (uint64_t)job->followed.code, job->progress_us,
+        job->median_us, job->stall_stamp, job->stall_slot, job->stall_position, job->stalled,
+        job->slow, job->hang_slot, job->hang_position, job->hang_told_us, (uint64_t)job->hang.at,
+        job->hang.collective, job->hang.replica, job->hang.others, job->fresh, job->lost,
+        job->dismissed, job->agains, job->outdated, job->stopped, job->uncollected,
+        (uint64_t)job->outcome, (uint64_t)job->code, (uint64_t)(int64_t)job->exit_code,
+        job->checkpoint_at, job->checkpoint_asked, (uint64_t)job->preempt, job->requeues,
+        job->saves, job->crew.workers, job->crew.servers, job->crew.evaluators, job->crew.backups,
+        job->attending[ROLE_WORKER], job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR],
+        job->recalls, (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
         job->time_limit_us, job->overtime, job->cut_us, job->restarts_without_step, job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is true between two steps, whatever happened. The counts of a job are compared with each
  * other after every step, and with the tasks themselves when the whole core is checked. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 
 #define HOLDS(condition, broken)                                                                   \
     do {                                                                                           \

@@ -1,98 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the shell may look at: jobs, their tasks, members and workers, and the worker daemons. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/job_text.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/queue.h"
 
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
     struct text text = text_begin(bytes, size_bytes);
     text_add(&text, string);
-}
-
-/* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
-static void waits_text(const struct core *core, const struct job *job, struct text *text)
-{
-    uint32_t needed = vacancy_needed(core, job);
-    if (job->reason[0] != '\0') {
-        text_add(text, job->reason);
-        text_add(text, "; ");
-    }
-    text_add(text, "waits for ");
-    if (needed > 0) {
-        text_count(text, needed, "more task", "more tasks");
-        text_add(text, " (");
-        text_add_u64(text, placement_free(core, job));
-        text_add(text, " of ");
-        if (job->gpus > 0) {
-            text_count(text, placement_total(core, job), "slot with ", "slots with ");
-            text_count(text, job->gpus, "GPU is", "GPUs are");
-        } else {
-            text_count(text, placement_total(core, job), "slot is", "slots are");
-        }
-        text_add(text, " free)");
-    } else {
-        text_count(text, job->usable - job->present, "task", "tasks");
-        text_add(text, " to join");
-    }
-    text_add(text, " for ");
-    text_time(text, (core->now_us - job->waits_us) / 1000000 * 1000000);
-    text_add(text, " of at most ");
-    text_time(text, job->wait_us);
-}
-
-static void form_text(const struct job *job, struct text *text)
-{
-    if (job->state == JOB_STARTING) {
-        text_add_u64(text, job->running);
-        text_add(text, " of ");
-        text_add_u64(text, job->alive + job->gone);
-        text_add(text, " tasks run");
-    } else if (job->joined > 0) {
-        text_add_u64(text, job->joined);
-        text_add(text, " of ");
-        text_add_u64(text, job->alive + job->gone);
-        text_add(text, " tasks joined");
-    } else {
-        text_add(text, job->note);
-    }
-}
-
-/* "is preempted (worker b drains): stops at step 41" */
-static void preempt_text(const struct job *job, struct text *text)
-{
-    text_add(text, "is preempted (");
-    text_add(text, job->preempt_text);
-    text_add(text, "): ");
-    if (job->halt_kind != HALT_STOP) {
-        text_add(text, "looks for a step to stop at");
-    } else {
-        text_add(text, job->saves ? "saves step " : "stops at step ");
-        text_add_u64(text, job->halt_at);
-    }
-}
-
-static void job_text(
-    const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
-{
-    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (job->state == JOB_QUEUED) {
-        char place[LIMIT_TEXT_BYTES];
-        placement_text(core, job, place);
-        text_add(&text, job->note);
-        text_add(&text, job->note[0] == '\0' ? "" : "; ");
-        text_add(&text, place);
-    } else if (job->outcome != 0) {
-        text_add(&text, job->text);
-    } else if (preempt_stops(job)) {
-        preempt_text(job, &text);
-    } else if (deadline_armed(job, DEADLINE_WAIT) && !crew_just_waits(core, job)) {
-        waits_text(core, job, &text);
-    } else if (job->phase == PHASE_JOIN) {
-        form_text(job, &text);
-    } else if (job->phase == PHASE_COLLECT) {
-        text_add(&text, job->reason);
-    } else if (!health_text(core, job, sentence)) {
-        text_add(&text, job->note);
-    }
 }
 
 static uint64_t committed(const struct job *job)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Deadlines that are over, in the order in which they were due. */
+#ifndef CADRE_COORDINATOR_CORE_EVENTS_TIMERS_H
+#define CADRE_COORDINATOR_CORE_EVENTS_TIMERS_H
+
+#include "coordinator/core/state/state.h"
+
+void deadlines_run(struct core *core);
+
+#endif

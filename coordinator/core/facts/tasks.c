@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is true of a task, and what of it is counted for its job. Whoever changes a task does it
+ * here, so that the counts are right. */
+#include "coordinator/core/facts/tasks.h"
+
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+
+static const struct {
+    uint8_t may_become; /* bits of enum task_state */
+} task_moves[] = {
+    [TASK_WAITING] = {1 << TASK_STARTING},
+    [TASK_STARTING] = {1 << TASK_RUNNING | 1 << TASK_EXITED | 1 << TASK_LOST},
+    [TASK_RUNNING] = {1 << TASK_EXITED | 1 << TASK_LOST},
+    [TASK_EXITED] = {1 << TASK_WAITING},
+    [TASK_LOST] = {1 << TASK_WAITING},
+};
+
+static bool state_is_alive(enum task_state state)
+{
+    return state == TASK_STARTING || state == TASK_RUNNING;
+}
+
+static bool state_is_gone(enum task_state state)
+{
+    return state == TASK_EXITED || state == TASK_LOST;
+}
+
+static void count_state(struct job *job, enum task_state state, uint32_t by)
+{
+    job->waiting += state == TASK_WAITING ? by : 0;
+    job->alive += state_is_alive(state) ? by : 0;
+    job->running += state == TASK_RUNNING ? by : 0;
+    job->gone += state_is_gone(state) ? by : 0;
+}
+
+static void count_usable(struct job *job, const struct task *task, uint32_t by)
+{
+    bool member = task->rank != NONE;
+    if (task->attends) {
+        job->attending[task->role] += by;
+        return;
+    }
+    job->usable += by;
+    job->ready += task->joined ? by : 0;
+    job->present += member ? by : 0;
+    job->reported += member && task->reported ? by : 0;
+    job->unheard += member && !task->heard ? by : 0;
+    job->joiners += task->joins ? by : 0;
+    if (task->joins) {
+        job->joiners_of[task->join_stream] += by;
+    }
+}
+
+/* Takes the task out of the counts before it is changed, and puts it back afterwards. */
+static void uncount(struct job *job, const struct task *task)
+{
+    if (task->usable) {
+        count_usable(job, task, UINT32_MAX);
+    }
+}
+
+static void recount(struct job *job, const struct task *task)
+{
+    if (task->usable) {
+        count_usable(job, task, 1);
+    }
+}
+
+void task_move(struct job *job, struct task *task, enum task_state state)
+{
+    CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
+    uncount(job, task);
+    count_state(job, task->state, UINT32_MAX);
+    if (!state_is_alive(state)) {
+        task->usable = false;
+    }
+    task->state = state;
+    count_state(job, state, 1);
+    recount(job, task);
+}
+
+void task_place(
+    struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(incarnation > task->incarnation);
+    if (incarnation > job->incarnation_max) {
+        job->incarnation_max = incarnation;
+    }
+    task->incarnation = incarnation;
+    task_move(job, task, TASK_STARTING);
+    task->usable = true;
+    recount(job, task);
+    crew_placed(core, job, slot, worker);
+    party_enter(core, job, slot, worker);
+    core->workers[worker].slots_used++;
+    worker_offer(core, worker);
+}
+
+void task_joins_in(struct job *job, struct task *task)
+{
+    uncount(job, task);
+    job->joined += !task->joined;
+    task->joined = true;
+    task->heard = true;
+    recount(job, task);
+}
+
+void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
+{
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    uncount(job, task);
+    task->joins = true;
+    task->join_stream = stream;
+    recount(job, task);
+}
+
+void task_reports(struct job *job, struct task *task, const struct task_report *report)
+{
+    CADRE_ASSERT(task->rank != NONE);
+    uncount(job, task);
+    task->reported = true;
+    task->position = report->position;
+    task->clean = report->clean;
+    task->reason = report->reason;
+    task->begun = report->begun;
+    task->stream = report->stream;
+    recount(job, task);
+}
+
+void task_has_to_report_again(struct job *job, struct task *task)
+{
+    uncount(job, task);
+    task->reported = false;
+    recount(job, task);
+}
+
+/* Members of a generation are one step apart at most. So whoever was to receive its first position,
+ * and did not, stands one before it, with all of its state. */
+bool task_holds_state(const struct job *job, const struct task *task)
+{
+    return task->clean && task->position + 1 >= job->resume;
+}
+
+bool task_drains(const struct core *core, const struct job *job, const struct task *task)
+{
+    uint32_t worker = task->party == NONE ? NONE : job_party(core, job, task->party)->worker;
+    return worker != NONE && core->workers[worker].draining;
+}
+
+void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(task->party != NONE);
+    uncount(job, task);
+    task->rank = rank;
+    task->joins = false;
+    task->outdated = false;
+    task->reported = false;
+    task->finished = false;
+    recount(job, task);
+    job_party(core, job, task->party)->members++;
+}
+
+void task_resigns(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task->rank == NONE) {
+        return;
+    }
+    uncount(job, task);
+    task->rank = NONE;
+    recount(job, task);
+    if (task->finished) {
+        task->finished = false;
+        job->finished--;
+    }
+    struct party *party = job_party(core, job, task->party);
+    CADRE_ASSERT(party->members > 0);
+    party->members--;
+}
+
+void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->usable);
+    CADRE_ASSERT(why != DISMISSED_NOT);
+    task_resigns(core, job, slot);
+    uncount(job, task);
+    task->usable = false;
+    task->dismissed = why;
+    task->unstopped = true;
+    task->next_dismissed = job->dismissed;
+    job->dismissed = slot;
+    job_due(core, job, DUE_CHANGED);
+    crew_changed(core, job, slot);
+}
+
+void joiners_dismiss(struct core *core, struct job *job)
+{
+    for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task->usable && task->rank == NONE) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+}
+
+/* Their programs may have something else to do, or be at their end. */
+void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
+{
+    for (uint32_t slot = 0; slot < job->tasks && job->joiners_of[stream] > 0; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (task->usable && task->joins && task->join_stream == stream) {
+            task->outdated = true;
+            job->outdated = true;
+            job_due(core, job, 0);
+        }
+    }
+}
+
+void task_owe(struct job *job, struct task *task)
+{
+    CADRE_ASSERT(state_is_gone(task->state));
+    job->owed += !task->owed;
+    task->owed = true;
+}
+
+/* Nothing of it is left on its worker: its slot is free again. */
+void task_collect(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->state == TASK_EXITED || task->state == TASK_LOST);
+    if (task->collected) {
+        return;
+    }
+    uint32_t worker = job_party(core, job, task->party)->worker;
+    task->collected = true;
+    job->collected++;
+    if (worker != NONE) {
+        CADRE_ASSERT(core->workers[worker].slots_used > 0);
+        core->workers[worker].slots_used--;
+        worker_offer(core, worker);
+    }
+    job_due(core, job, DUE_CHANGED);
+    task_vacate(core, job, slot);
+}
+
+void task_vacate(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
+    bool over = state_is_gone(task->state) && task->collected;
+    bool listed = task->unplaced || task->unstopped || task->unsaid;
+    bool final = job->generation.number == 0 && !task->owed && !task->attends &&
+                 job->preempt != PREEMPT_REQUEUES;
+    if (!goes_on || !over || listed || final || task->rank != NONE) {
+        return;
+    }
+    uint64_t incarnation = task->incarnation;
+    bool declined = task->declined && job->phase == PHASE_RUN;
+    crew_vacates(core, job, slot);
+    party_leave(core, job, slot);
+    task_move(job, task, TASK_WAITING);
+    job->joined -= task->joined;
+    job->collected--;
+    job->owed -= task->owed;
+    job->declined += declined;
+    task_clear(task);
+    task->incarnation = incarnation;
+    task->declined = declined;
+    wanting_note(core, job);
+    job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+    if (job->preempt == PREEMPT_REQUEUES) {
+        job_due(core, job, DUE_REQUEUE);
+    }
+}
+
+void task_clear(struct task *task)
+{
+    *task = (struct task){.role = task->role,
+        .attends = task->attends,
+        .lives = task->lives,
+        .lives_in = task->lives_in,
+        .home = task->home,
+        .kept = task->kept,
+        .backed = {.by = task->backed.by},
+        .state = TASK_WAITING,
+        .party = NONE,
+        .next = NONE,
+        .prev = NONE,
+        .rank = NONE,
+        .waits_for = NONE};
+}

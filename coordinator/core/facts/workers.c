@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The worker daemons that are known: each is one life of a daemon. */
+#include "coordinator/core/facts/workers.h"
+
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
+
+#define AGAIN_PART 4 /* of a lease: the overdue are looked at again */
+
+void worker_heard(struct core *core, uint32_t worker)
+{
+    core->workers[worker].heard_us = core->now_us;
+}
+
+/* A new life of a daemon, not connected yet. */
+uint32_t worker_add(struct core *core, const char *name)
+{
+    uint32_t worker = list_take(&core->workers_free);
+    if (worker == LIST_NONE) {
+        return NONE;
+    }
+    struct worker *w = &core->workers[worker];
+    memset(w, 0, sizeof(*w));
+    w->id = (struct worker_id){.n = ++core->worker_last};
+    w->parties = (struct party_ref){.job = NONE, .party = NONE};
+    memcpy(w->name, name, strlen(name));
+    w->drained = drain_of(core, name) != NULL;
+    w->draining = w->drained;
+    list_append(&core->workers_live, worker);
+    map_add(&core->workers_by_name, worker_key(w->name), worker);
+    return worker;
+}
+
+uint64_t worker_patience_us(const struct core *core, const struct worker *worker)
+{
+    uint64_t patience_us = core->options.rewind_us;
+    if (worker->orphan_us > 0 && worker->orphan_us < patience_us) {
+        patience_us = worker->orphan_us; /* then it has ended them by itself */
+    }
+    return patience_us > core->options.lease_us ? patience_us : core->options.lease_us;
+}
+
+void worker_lease_set(struct core *core, uint32_t worker)
+{
+    const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    uint64_t due_us = w->heard_us + core->options.lease_us;
+    if (w->overdue) {
+        uint64_t last_us = w->heard_us + worker_patience_us(core, w);
+        uint64_t again_us = core->now_us + core->options.lease_us / AGAIN_PART;
+        due_us = again_us < last_us ? again_us : last_us;
+    }
+    heap_set(&core->deadlines, worker, due_us);
+}
+
+uint32_t worker_expect(struct core *core, const char *name)
+{
+    uint32_t worker = worker_add(core, name);
+    if (worker == NONE) {
+        return NONE;
+    }
+    struct worker *w = &core->workers[worker];
+    worker_move(w, WORKER_CONNECTED);
+    worker_move(w, WORKER_AWAY);
+    w->expected = true;
+    w->heard_us = core->now_us;
+    worker_lease_set(core, worker);
+    return worker;
+}
+
+void worker_forget(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->parties.job == NONE);
+    map_remove(&core->workers_by_name, worker_key(w->name), worker);
+    heap_remove(&core->deadlines, worker);
+    worker_move(w, WORKER_FREE);
+    worker_offer(core, worker);
+    list_remove(&core->workers_live, worker);
+    list_append(&core->workers_free, worker);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All deadlines in one heap. */
+#ifndef CADRE_COORDINATOR_CORE_STATE_DEADLINES_H
+#define CADRE_COORDINATOR_CORE_STATE_DEADLINES_H
+
+#include "coordinator/core/state/state.h"
+
+bool deadline_armed(const struct job *job, enum deadline deadline);
+void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
+void deadline_clear(struct core *core, struct job *job, enum deadline deadline);
+void deadlines_clear(struct core *core, struct job *job);
+
+#endif

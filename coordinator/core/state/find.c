@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where things are: jobs, their tasks and parties, workers and drains, each found in O(1) but
+ * drains. */
+#include "coordinator/core/state/find.h"
+
+uint32_t job_index(const struct core *core, const struct job *job)
+{
+    CADRE_ASSERT(job >= core->jobs && job < core->jobs + core->options.limits.jobs_max);
+    return (uint32_t)(job - core->jobs);
+}
+
+struct job *job_find(const struct core *core, struct job_id id)
+{
+    uint32_t index = map_get(&core->jobs_by_id, id.n);
+    return index == MAP_NONE ? NULL : &core->jobs[index];
+}
+
+struct task *job_task(const struct core *core, const struct job *job, uint32_t slot)
+{
+    CADRE_ASSERT(slot < job->tasks);
+    return &core->tasks[job->first + slot];
+}
+
+struct task_ref job_task_ref(const struct core *core, const struct job *job, uint32_t slot)
+{
+    return (struct task_ref){
+        .job = job->id, .slot = slot, .incarnation = job_task(core, job, slot)->incarnation};
+}
+
+struct party *job_party(const struct core *core, const struct job *job, uint32_t party)
+{
+    CADRE_ASSERT(party < job->parties);
+    return &core->parties[job->first + party];
+}
+
+uint64_t party_key(const struct core *core, const struct job *job, uint32_t worker)
+{
+    return (uint64_t)job_index(core, job) << 32 | worker;
+}
+
+uint32_t party_find(const struct core *core, const struct job *job, uint32_t worker)
+{
+    return map_get(&core->parties_by_place, party_key(core, job, worker));
+}
+
+uint64_t worker_key(const char *name)
+{
+    uint64_t key = 0;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        key = prng_mix(key ^ (unsigned char)name[i]);
+    }
+    return key;
+}
+
+uint32_t worker_by_name(const struct core *core, const char *name)
+{
+    uint64_t key = worker_key(name);
+    const struct map *map = &core->workers_by_name;
+    for (uint32_t at = map_first(map, key); at != MAP_NONE; at = map_next(map, key, at)) {
+        uint32_t worker = map->entries[at].value;
+        if (strcmp(core->workers[worker].name, name) == 0) {
+            return worker;
+        }
+    }
+    return NONE;
+}
+
+uint32_t worker_by_link(const struct core *core, struct link_id link)
+{
+    return map_get(&core->workers_by_link, link.n);
+}
+
+struct task *task_find(
+    struct core *core, uint32_t worker, struct task_ref ref, struct job **ret_job)
+{
+    struct job *job = job_find(core, ref.job);
+    if (job == NULL || ref.slot >= job->tasks) {
+        return NULL;
+    }
+    struct task *task = job_task(core, job, ref.slot);
+    if (task->party == NONE || task->incarnation != ref.incarnation || task->state == TASK_LOST ||
+        job_party(core, job, task->party)->worker != worker) {
+        return NULL;
+    }
+    *ret_job = job;
+    return task;
+}
+
+const struct core_drained *drain_of(const struct core *core, const char *worker)
+{
+    const struct core_drained *found = NULL;
+    for (uint32_t i = 0; i < core->drain_count && found == NULL; i++) {
+        found = strcmp(core->drains[i].worker, worker) == 0 ? &core->drains[i] : NULL;
+    }
+    return found;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state tables of jobs, generations and workers, and the one function of each that moves. A
+ * move that its table does not allow is a bug of ours. */
+#include "coordinator/core/state/states.h"
+
+#include "coordinator/core/state/due.h"
+
+static const struct {
+    uint16_t may_become; /* bits of enum job_state */
+} job_moves[] = {
+    [JOB_QUEUED] = {1 << JOB_STARTING | 1 << JOB_CANCELLED | 1 << JOB_FAILED},
+    [JOB_STARTING] = {1 << JOB_RUNNING | 1 << JOB_ENDING | 1 << JOB_QUEUED},
+    [JOB_RUNNING] = {1 << JOB_ENDING | 1 << JOB_QUEUED},
+    [JOB_ENDING] = {1 << JOB_SUCCEEDED | 1 << JOB_FAILED | 1 << JOB_CANCELLED | 1 << JOB_PREEMPTED},
+    [JOB_SUCCEEDED] = {0},
+    [JOB_FAILED] = {0},
+    [JOB_CANCELLED] = {0},
+    [JOB_PREEMPTED] = {0},
+};
+
+void job_move(struct core *core, struct job *job, enum job_state state)
+{
+    CADRE_ASSERT((job_moves[job->state].may_become >> state & 1) != 0);
+    job->state = state;
+    job_due(core, job, DUE_CHANGED);
+}
+
+static const struct {
+    uint8_t may_become; /* bits of enum phase */
+} phase_moves[] = {
+    [PHASE_JOIN] = {1 << PHASE_RUN},
+    [PHASE_RUN] = {1 << PHASE_RUN | 1 << PHASE_COLLECT | 1 << PHASE_JOIN | 1 << PHASE_DONE},
+    [PHASE_COLLECT] = {1 << PHASE_RUN | 1 << PHASE_JOIN},
+    [PHASE_DONE] = {1 << PHASE_JOIN},
+};
+
+void phase_move(struct job *job, enum phase phase)
+{
+    CADRE_ASSERT((phase_moves[job->phase].may_become >> phase & 1) != 0);
+    job->phase = phase;
+}
+
+static const struct {
+    uint8_t may_become; /* bits of enum worker_state */
+} worker_moves[] = {
+    [WORKER_FREE] = {1 << WORKER_CONNECTED},
+    [WORKER_CONNECTED] = {1 << WORKER_CONNECTED | 1 << WORKER_AWAY | 1 << WORKER_FREE},
+    [WORKER_AWAY] = {1 << WORKER_CONNECTED | 1 << WORKER_FREE},
+};
+
+void worker_move(struct worker *worker, enum worker_state state)
+{
+    CADRE_ASSERT((worker_moves[worker->state].may_become >> state & 1) != 0);
+    worker->state = state;
+}
+
+bool preempt_stops(const struct job *job)
+{
+    return job->preempt == PREEMPT_WANTED || job->preempt == PREEMPT_STOPS;
+}
+
+bool generation_is_broken(const struct job *job)
+{
+    return job->phase == PHASE_COLLECT || (job->due & DUE_BREAK) != 0;
+}
+
+bool generation_is_void(const struct job *job)
+{
+    return (job->due & DUE_DISBAND) != 0;
+}
