@@ -4,6 +4,7 @@
 #include "coordinator/core/state/state.h"
 
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 static uint64_t fold(uint64_t digest, uint64_t value)
 {
@@ -28,10 +29,10 @@ static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
 
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
-    const uint64_t flags[] = {task->usable, task->unplaced, task->unstopped, task->unsaid,
-        task->joined, task->heard, task->joins, task->finished, task->reported, task->collected,
-        task->has_exit, task->owed, task->declined, task->clean, task->begun, task->adopted,
-        task->attends};
+    const uint64_t flags[] = {task_is_usable(task), task->unplaced, task->unstopped, task->unsaid,
+        task->joined, task->joined, task->joining != JOINING_NOT, task->finished, task->reported,
+        task->collected, task->state == TASK_EXITED, task->refill == REFILL_AT_ONCE,
+        task->refill == REFILL_LATER, task->clean, task->begun, task->adopted, task_attends(task)};
     const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,

@@ -5,6 +5,7 @@
 #include "coordinator/core/job_text.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
@@ -96,13 +97,13 @@ void core_job_task(
         .incarnation = task->incarnation,
         .state = task->state,
         .pid = task->pid,
-        .has_exit = task->has_exit,
+        .has_exit = task->state == TASK_EXITED,
         .exit = {.code = task->exit_code, .signal = task->exit_signal},
         .said_hello = task->joined,
         .collected = task->collected,
         .rank = task->rank,
         .replicas = task->replicas,
-        .here = task->usable && task->joined,
+        .here = task_is_usable(task) && task->joined,
         .lives = task->lives,
         .lives_in = task->lives_in,
         .predecessor = task->predecessor,

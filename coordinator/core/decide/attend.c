@@ -8,13 +8,14 @@
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 /* All that ran before the coordinator was started again have said who they are, or are gone. */
 static bool recalled(const struct core *core, struct job *job)
 {
     for (; job->recalled < job->tasks; job->recalled++) {
         const struct task *task = job_task(core, job, job->recalled);
-        if (task->usable && task->adopted && !task->heard) {
+        if (task_is_usable(task) && task->adopted && !task->joined) {
             return false;
         }
     }

@@ -22,7 +22,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     halt_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
-        if (job_task(core, job, slot)->usable) {
+        if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, why);
         }
         task_resigns(core, job, slot);

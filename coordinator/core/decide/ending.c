@@ -38,7 +38,7 @@ void ending_finish(struct core *core, struct job *job)
         halt_drop(job);
         job_due(core, job, DUE_HALT);
     }
-    job->preempt = PREEMPT_NOT;
+    preempt_move(job, PREEMPT_NOT);
     phase_move(job, PHASE_DONE);
     deadlines_clear(core, job);
     joiners_dismiss(core, job);

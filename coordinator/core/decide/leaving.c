@@ -49,7 +49,7 @@ void leaving_gone(struct core *core, struct job *job)
     if (job->phase != PHASE_JOIN) {
         disband(core, job, DISMISSED_SUPERSEDED);
     }
-    job->preempt = PREEMPT_REQUEUES;
+    preempt_move(job, PREEMPT_REQUEUES);
     job->finished = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         job_task(core, job, slot)->finished = false;
@@ -65,7 +65,7 @@ void leaving_requeue(struct core *core, struct job *job)
     }
     CADRE_ASSERT(job->parties == 0 && job->roster == 0 && job->phase == PHASE_JOIN);
     job_move(core, job, JOB_QUEUED);
-    job->preempt = PREEMPT_NOT;
+    preempt_move(job, PREEMPT_NOT);
     job->saves = false;
     job->reason[0] = '\0';
     job->early_slot = NONE;
@@ -104,7 +104,7 @@ void leaving_halted(struct core *core, struct job *job)
         job->finished += task->finished;
     }
     phase_move(job, PHASE_DONE);
-    job->preempt = PREEMPT_SAVED;
+    preempt_move(job, PREEMPT_SAVED);
     preempt_note(job);
     deadlines_clear(core, job);
     preempt_ends_by(core, job, core->now_us + core->options.grace_us);

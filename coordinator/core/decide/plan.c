@@ -22,18 +22,19 @@
 static bool stays(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
-    return task->usable && task->rank != NONE && !choice->first &&
+    return task_is_usable(task) && task->rank != NONE && !choice->first &&
            !(choice->drains && task_drains(core, job, task));
 }
 
 static bool comes(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
-    if (!task->usable || !task->joined || task->rank != NONE || task->attends) {
+    if (!task_is_usable(task) || !task->joined || task->rank != NONE || task_attends(task)) {
         return false;
     }
-    return choice->first || (choice->joins && task->joins && task->join_stream == choice->stream &&
-                                !(choice->drains && task_drains(core, job, task)));
+    return choice->first ||
+           (choice->joins && task->joining != JOINING_NOT && task->join_stream == choice->stream &&
+               !(choice->drains && task_drains(core, job, task)));
 }
 
 static uint32_t next_gap(const uint32_t *members, uint32_t rank)
@@ -99,7 +100,7 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
     CADRE_ASSERT(count > 0);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        bool leaves = task->usable && task->rank != NONE && !stays(core, job, task, choice);
+        bool leaves = task_is_usable(task) && task->rank != NONE && !stays(core, job, task, choice);
         if (leaves) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }

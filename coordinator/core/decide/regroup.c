@@ -30,7 +30,7 @@ static void resign_gone(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->rank != NONE && !task->usable) {
+        if (task->rank != NONE && !task_is_usable(task)) {
             task_resigns(core, job, slot);
             task_vacate(core, job, slot);
         }
@@ -167,7 +167,7 @@ static void decide_halted(struct core *core, struct job *job)
     /* Too few would be left: the others wait, as they stand, for those that come instead. */
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+        if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
@@ -206,7 +206,7 @@ static void step_back(struct core *core, struct job *job, const struct edge *edg
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool there = task->position == edge->position && (task->clean || edge->position > 0);
-        if (task->usable && task->rank != NONE && !there) {
+        if (task_is_usable(task) && task->rank != NONE && !there) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }

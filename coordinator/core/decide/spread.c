@@ -43,7 +43,7 @@ static uint32_t fill_level(const struct core *core, const struct job *job, uint3
 static uint32_t next_empty(const struct core *core, const struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
-    while (task->state != TASK_WAITING || task->declined) {
+    while (task->state != TASK_WAITING || task->refill == REFILL_LATER) {
         task = job_task(core, job, ++slot);
     }
     return slot;

@@ -26,7 +26,7 @@ void crew_exited(struct core *core, struct job *job, uint32_t slot, const struct
         }
         return;
     }
-    bool excused = task_drains(core, job, task) || (task->adopted && !task->heard) ||
+    bool excused = task_drains(core, job, task) || (task->adopted && !task->joined) ||
                    (preempt_stops(job) && exit->signal != 0);
     if (task->joined) {
         job->restarts_without_step = 0; /* it had come as far as it can */

@@ -44,7 +44,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     }
     if (task_drains(core, job, task)) {
         text_add(&text, " while its worker was draining");
-    } else if (exit->code == 0 && exit->signal == 0 && task->attends) {
+    } else if (exit->code == 0 && exit->signal == 0 && task_attends(task)) {
         text_add(&text, " before the chief was done");
     } else if (exit->code == 0 && exit->signal == 0) {
         text_add(&text, !task->joined    ? " before it joined"
@@ -134,11 +134,12 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
-    if (task_drains(core, job, task) || (task->adopted && !task->heard)) {
+    if (task_drains(core, job, task) || (task->adopted && !task->joined)) {
         return; /* the latter may have been told to end before the coordinator was started again */
     }
     if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
-        task->declined = true; /* nothing is left to do for it */
+        CADRE_ASSERT(task->refill == REFILL_USUAL);
+        task->refill = REFILL_LATER; /* nothing is left to do for it */
         return;
     }
     if (restarts_count(core, job, death->code, death->exit_code, death->text) &&
@@ -199,11 +200,11 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     const struct task *task = job_task(core, job, slot);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
     bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
-    if (again && job->generation.number == 0 && !task->attends) {
+    if (again && job->generation.number == 0 && !task_attends(task)) {
         task_owe(job, job_task(core, job, slot));
     } else if (counts) {
         death_make(core, job, slot, exit, &death);
-        if (task->attends) {
+        if (task_attends(task)) {
             crew_exited(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_JOIN && job->generation.number == 0) {
             exited_new(core, job, slot, exit, &death);
@@ -235,7 +236,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     text_add(&text, ", ");
     text_add(&text, how);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
-    if (counts && task->attends) {
+    if (counts && task_attends(task)) {
         crew_lost(core, job, slot, sentence);
     } else if (counts) {
         if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
@@ -253,7 +254,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     if (silent && job->outcome == 0) {
         memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
     }
-    if (job->generation.number == 0 && !task->attends) {
+    if (job->generation.number == 0 && !task_attends(task)) {
         deadline_clear(core, job, DEADLINE_FORM);
         task_owe(job, task);
     }

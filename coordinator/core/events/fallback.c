@@ -8,6 +8,7 @@
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 static void tell_step(
     struct text *text, const char *before, uint64_t position, struct job_id source)
@@ -111,7 +112,7 @@ void fallback_restored(struct core *core, struct job *job)
     bool gone_back =
         job->generation.number == 0 && job->has_checkpoint && waits_for_checkpoint(job);
     for (uint32_t slot = 0; slot < job->tasks && gone_back; slot++) {
-        if (job_task(core, job, slot)->usable) {
+        if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }

@@ -13,6 +13,7 @@
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/tell.h"
 #include "coordinator/core/state/words.h"
 
@@ -32,7 +33,7 @@ void generation_overdue(struct core *core, struct job *job)
     if (job->phase != PHASE_JOIN || job->ready == job->usable) {
         return;
     }
-    while (!job_task(core, job, slot)->usable || job_task(core, job, slot)->joined) {
+    while (!task_is_usable(job_task(core, job, slot)) || job_task(core, job, slot)->joined) {
         slot++;
     }
     task_name(core, job, slot, &text);
@@ -136,8 +137,8 @@ void generation_hello(
         job_fail(core, job, code, 1, sentence);
         return;
     }
-    if (task->attends) {
-        bool known = task->joined && task->heard;
+    if (task_attends(task)) {
+        bool known = task->joined;
         hello_taken(core, job, task, hello);
         crew_said_hello(core, job, slot, known);
         return;
@@ -159,7 +160,7 @@ void generation_hello(
         /* Rule 16: it must not run on as if it had seen the end. */
         tell_word(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "this task is not of the job's current generation");
-        if (task->usable && task->rank == NONE && runs && job->outcome == 0) {
+        if (task_is_usable(task) && task->rank == NONE && runs && job->outcome == 0) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
@@ -170,7 +171,7 @@ void generation_join(
 {
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
-    if (!runs || task->attends || task->rank != NONE || !task->joined ||
+    if (!runs || task_attends(task) || task->rank != NONE || !task->joined ||
         join->stream > LIMIT_STREAMS) {
         return;
     }

@@ -53,7 +53,6 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
         return;
     }
     task_move(job, task, TASK_EXITED);
-    task->has_exit = true;
     task->exit_code = gone->exit.code;
     task->exit_signal = gone->exit.signal;
 
@@ -63,7 +62,7 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     record->task_exit.state = TASK_EXITED;
     record->task_exit.exit = gone->exit;
     failure_exited(core, job, gone->task.slot, &gone->exit);
-    if (task->owed) {
+    if (task->refill == REFILL_AT_ONCE) {
         record->task_exit.state = TASK_LOST; /* after a start of the coordinator, too */
     }
     job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_CREW);
@@ -146,7 +145,7 @@ void task_said(struct core *core, uint32_t worker, const struct agent_said *said
         generation_join(core, job, slot, &said->up.join);
         break;
     case TASK_UP_STREAM:
-        if (!task->attends) {
+        if (!task_attends(task)) {
             proof_stream(core, job, &said->up.stream);
         }
         break;

@@ -224,7 +224,7 @@ static void reports_lapse(struct core *core, uint32_t worker)
              generation_is_broken(job) && slot != NONE;
              slot = party_next(core, job, worker, slot)) {
             struct task *task = job_task(core, job, slot);
-            if (task->usable && task->rank != NONE && task->reported) {
+            if (task_is_usable(task) && task->rank != NONE && task->reported) {
                 task_has_to_report_again(job, task);
                 collect_asks_again(core, job);
             }

@@ -13,6 +13,7 @@
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
 static void report_finished(
@@ -96,7 +97,7 @@ static void report_unordered(
 static void report_failed(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
-    bool attends = job_task(core, job, slot)->attends;
+    bool attends = task_attends(job_task(core, job, slot));
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool says = report->text != NULL && report->text[0] != '\0';
@@ -116,7 +117,7 @@ void report_take(
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
     bool current = generation_equal(report->generation, job->generation);
-    if (task->attends) { /* it takes part in no step */
+    if (task_attends(task)) { /* it takes part in no step */
         if (report->reason == REPORT_FAILED && job->phase != PHASE_DONE && task->joined) {
             report_failed(core, job, slot, report);
         }

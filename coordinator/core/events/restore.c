@@ -22,6 +22,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
 /* It ends without ever having been in the core. */
@@ -67,8 +68,7 @@ static void restore_task(
     }
     if (restore->gone) {
         task_move(job, task, TASK_EXITED);
-        task->has_exit = true;
-        if (job->generation.number == 0 && !task->attends && job->silent++ == 0) {
+        if (job->generation.number == 0 && !task_attends(task) && job->silent++ == 0) {
             job->silent_slot = restore->slot;
         }
     }
@@ -110,7 +110,7 @@ static void restore_roster(
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *from = &restore->tasks[i];
         struct task *task = job_task(core, job, from->slot);
-        bool member = task->state != TASK_WAITING && (task->usable || restore->done);
+        bool member = task->state != TASK_WAITING && (task_is_usable(task) || restore->done);
         if (from->rank != NONE && member) {
             members[from->rank] = from->slot;
             task_enrols(core, job, from->slot, from->rank);
@@ -156,8 +156,10 @@ static void restore_ending(
     text_add(&text, restore->ending_as.text);
     job->stopped = !restore->done || job->outcome == JOB_CANCELLED;
     if (job->stopped) {
-        job->state = JOB_ENDING;
-        job->phase = job->phase == PHASE_RUN ? PHASE_COLLECT : job->phase;
+        job_move(core, job, JOB_ENDING);
+        if (job->phase == PHASE_RUN) {
+            phase_move(job, PHASE_COLLECT);
+        }
     }
     job_due(core, job, DUE_LEFT);
 }
@@ -184,7 +186,7 @@ static void restore_anew(struct core *core, struct job *job)
     job->roster = 0;
     crew_begins_anew(core, job);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
-        if (job_task(core, job, slot)->usable) {
+        if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }
@@ -194,7 +196,10 @@ static void restore_started(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
     queue_remove(core, job);
-    job->state = restore->generation.number == 0 ? JOB_STARTING : JOB_RUNNING;
+    job_move(core, job, JOB_STARTING);
+    if (restore->generation.number > 0) {
+        job_move(core, job, JOB_RUNNING);
+    }
     job->incarnation_max = restore->incarnation_max;
     job->restarts = restore->restarts;
     job->generation = restore->generation;
@@ -210,7 +215,10 @@ static void restore_started(
     bool ended = job->preempt == PREEMPT_UNSAVED;
     bool left = (job->present > 0 || restore->done) && !ended;
     if (restore->generation.number > 0 && left) {
-        job->phase = restore->done ? PHASE_DONE : PHASE_RUN;
+        phase_move(job, PHASE_RUN);
+        if (restore->done) {
+            phase_move(job, PHASE_DONE);
+        }
         job->finished_position = restore->done_position;
         if (job->present > 0) {
             restore_ledger(core, job, restore);

@@ -18,6 +18,7 @@
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
 #define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
@@ -28,7 +29,7 @@ static bool copy_is_heard(const struct core *core, const struct job *job, uint32
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     uint32_t next = first + (slot - first + 1) % job->crew.servers;
     const struct task *copy = job_task(core, job, next);
-    return job->crew.backups && next != slot && copy->usable &&
+    return job->crew.backups && next != slot && task_is_usable(copy) &&
            lease_hears(core, job_party(core, job, copy->party)->worker);
 }
 

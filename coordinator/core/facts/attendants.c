@@ -16,7 +16,8 @@ void attendants_dismiss(struct core *core, struct job *job, bool servers, bool s
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool stranger = !task->joined && !task->adopted;
-        if (task->usable && (task->role == ROLE_SERVER) == servers && (stranger || !strangers)) {
+        if (task_is_usable(task) && (task->role == ROLE_SERVER) == servers &&
+            (stranger || !strangers)) {
             task_dismiss(core, job, slot, strangers ? DISMISSED_SUPERSEDED : DISMISSED_SILENT);
         }
     }
@@ -25,7 +26,7 @@ void attendants_dismiss(struct core *core, struct job *job, bool servers, bool s
 void crew_dismiss(struct core *core, struct job *job)
 {
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
-        if (job_task(core, job, slot)->usable) {
+        if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
@@ -37,7 +38,7 @@ static bool recalls_silent(const struct core *core, const struct job *job)
     bool silent = false;
     for (uint32_t slot = job->recalled; slot < job->tasks && !silent; slot++) {
         const struct task *task = job_task(core, job, slot);
-        silent = task->usable && task->adopted && !task->heard &&
+        silent = task_is_usable(task) && task->adopted && !task->joined &&
                  !lease_hears(core, job_party(core, job, task->party)->worker);
     }
     return silent;
@@ -64,7 +65,7 @@ void crew_wait_over(struct core *core, struct job *job)
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint32_t slot = 0;
-    while (slot + 1 < job->tasks && job_task(core, job, slot)->usable) {
+    while (slot + 1 < job->tasks && task_is_usable(job_task(core, job, slot))) {
         slot++;
     }
     text_add(&text, "no place for ");
@@ -88,7 +89,7 @@ void crew_restored(struct core *core, struct job *job)
     /* Those of an older generation were told to end, as far as they could be. */
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->lives_in != job->generation.number) {
+        if (task_is_usable(task) && task->lives_in != job->generation.number) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }

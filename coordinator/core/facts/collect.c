@@ -93,7 +93,7 @@ void collect_report_over(struct core *core, struct job *job)
     }
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (!task->usable || task->rank == NONE || task->reported) {
+        if (!task_is_usable(task) || task->rank == NONE || task->reported) {
             continue;
         }
         if (stateless && !lease_hears(core, job_party(core, job, task->party)->worker)) {

@@ -15,6 +15,7 @@
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/tell.h"
 
 /* A wait that is shorter is only that the last task of a slot is collected. */
@@ -32,7 +33,7 @@ void crew_open(struct core *core, struct job *job)
     for (uint32_t slot = 0; slot < job->tasks && crew_is(&job->crew); slot++) {
         struct task *task = job_task(core, job, slot);
         task->role = crew_role(&job->crew, slot);
-        task->attends = slot > 0;
+        CADRE_ASSERT(task_attends(task) == (slot > 0));
     }
 }
 
@@ -49,14 +50,15 @@ uint32_t crew_others(const struct job *job)
 uint32_t crew_held(const struct core *core, const struct job *job)
 {
     const struct task *chief = job_task(core, job, 0);
-    bool plain = job->generation.number == 0 && chief->has_exit && !chief->owed;
+    bool plain = job->generation.number == 0 && chief->state == TASK_EXITED &&
+                 chief->refill != REFILL_AT_ONCE;
     return job->usable + (plain ? 1 : 0) + crew_others(job) + job->attending[ROLE_SERVER];
 }
 
 void crew_changed(struct core *core, struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
-    if (!task->attends) {
+    if (!task_attends(task)) {
         return;
     }
     job_due(core, job,
@@ -171,7 +173,7 @@ void crew_backed(
     }
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     const struct task *behind = job_task(core, job, first + (slot - first + 1) % job->crew.servers);
-    if (backed->by != 0 && (behind->incarnation != backed->by || !behind->usable)) {
+    if (backed->by != 0 && (behind->incarnation != backed->by || !task_is_usable(behind))) {
         return; /* it hears that this one is not there, and says something else */
     }
     if (backed->number > task->backed.number) {

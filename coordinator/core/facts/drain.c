@@ -9,6 +9,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
 void drain_note(struct core *core, struct job *job, bool draining)
@@ -32,10 +33,10 @@ bool crew_drains(const struct core *core, const struct job *job)
 {
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     const struct task *chief = job_task(core, job, 0);
-    bool drains = chief->usable && task_drains(core, job, chief);
+    bool drains = task_is_usable(chief) && task_drains(core, job, chief);
     for (uint32_t i = 0; i < job->crew.servers && !drains; i++) {
         const struct task *server = job_task(core, job, first + i);
-        drains = server->usable && task_drains(core, job, server);
+        drains = task_is_usable(server) && task_drains(core, job, server);
     }
     return drains;
 }
@@ -51,11 +52,11 @@ static void party_drains(struct core *core, struct job *job, struct party *party
     while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
         uint32_t next = task->next;
-        bool goes = crew ? task->attends && task->role != ROLE_SERVER : task->rank == NONE;
-        if (task->usable && goes) {
+        bool goes = crew ? task_attends(task) && task->role != ROLE_SERVER : task->rank == NONE;
+        if (task_is_usable(task) && goes) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
-        draining = draining || (task->usable && task->role == ROLE_SERVER);
+        draining = draining || (task_is_usable(task) && task->role == ROLE_SERVER);
         slot = next;
     }
     drain_note(core, job, draining);
@@ -161,7 +162,7 @@ void drain_over(struct core *core, struct job *job)
     }
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+        if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
             first = first == NONE ? slot : first;
         }
     }
@@ -175,7 +176,7 @@ void drain_over(struct core *core, struct job *job)
     text_time(&text, core->options.grace_us);
     for (uint32_t slot = first; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank != NONE && task_drains(core, job, task)) {
+        if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }

@@ -4,6 +4,7 @@
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 static void edge_see(struct edge *edge, const struct core *core, const struct job *job,
     uint32_t slot, const struct task *task)
@@ -37,7 +38,7 @@ struct edge edge_find(const struct core *core, const struct job *job)
     struct edge edge = {.source = NONE, .staying = NONE};
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank != NONE && task->reported) {
+        if (task_is_usable(task) && task->rank != NONE && task->reported) {
             edge_see(&edge, core, job, slot, task);
         }
     }

@@ -10,6 +10,7 @@
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
 #define CHAIN_MAX     64                 /* of tasks that wait for one another */
@@ -49,7 +50,7 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
 
 static bool stall_counts(const struct job *job, const struct task *task)
 {
-    return task->usable && task->rank != NONE && task->stall_stamp == job->stall_stamp;
+    return task_is_usable(task) && task->rank != NONE && task->stall_stamp == job->stall_stamp;
 }
 
 static void stall_renew(const struct job *job, struct task *task)
@@ -86,7 +87,7 @@ static bool hangs(const struct core *core, const struct job *job)
         return false;
     }
     const struct task *task = job_task(core, job, job->hang_slot);
-    return task->rank != NONE && task->usable;
+    return task->rank != NONE && task_is_usable(task);
 }
 
 /* The first task that says so counts, while it does. */
@@ -169,7 +170,7 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
         for (uint32_t slot = party->first; slot != NONE && found == NONE;) {
             const struct task *task = job_task(core, job, slot);
             bool waits = stall_counts(job, task) && task->waits_for != NONE;
-            found = task->rank != NONE && task->usable && !waits ? slot : NONE;
+            found = task->rank != NONE && task_is_usable(task) && !waits ? slot : NONE;
             slot = task->next;
         }
     }
@@ -185,7 +186,7 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
     for (uint32_t slot = 0; slot < job->tasks && job->stall_position < job->released; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool waits = stall_counts(job, task) && task->waits_for != NONE;
-        bool member = task->rank != NONE && task->usable;
+        bool member = task->rank != NONE && task_is_usable(task);
         waited = waited || (member && waits);
         found = member && !waits && found == NONE ? slot : found;
     }
@@ -201,7 +202,7 @@ static uint32_t culprit(const struct core *core, const struct job *job)
     }
     for (uint32_t i = 0; i < CHAIN_MAX && slot != NONE; i++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->rank == NONE || !task->usable) {
+        if (task->rank == NONE || !task_is_usable(task)) {
             return NONE;
         }
         if (!stall_counts(job, task) || task->waits_for == NONE) {
@@ -270,7 +271,7 @@ static uint32_t misses_halt(const struct core *core, const struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank != NONE && !task->reported) {
+        if (task_is_usable(task) && task->rank != NONE && !task->reported) {
             return slot;
         }
     }

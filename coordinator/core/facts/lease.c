@@ -5,6 +5,7 @@
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 #define HEARD_PART 2 /* of a lease: who says nothing for so long may be cut off as well */
 
@@ -24,8 +25,8 @@ static bool party_carries(const struct core *core, const struct job *job, const 
     bool carries = false;
     for (uint32_t slot = party->first; slot != NONE && !carries;) {
         const struct task *task = job_task(core, job, slot);
-        bool counts =
-            task->usable && !task->attends && (job->phase == PHASE_JOIN || task->rank != NONE);
+        bool counts = task_is_usable(task) && !task_attends(task) &&
+                      (job->phase == PHASE_JOIN || task->rank != NONE);
         bool holds = task->reported ? task_holds_state(job, task) : equal || party->arrived;
         carries = counts && holds;
         slot = task->next;

@@ -57,7 +57,7 @@ void preempt_unsaved(struct core *core, struct job *job, const char *why)
 {
     struct text text = text_begin(job->reason, sizeof(job->reason));
     text_add(&text, why);
-    job->preempt = PREEMPT_UNSAVED;
+    preempt_move(job, PREEMPT_UNSAVED);
     preempt_note(job);
     deadlines_clear(core, job);
     job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_LEFT);
@@ -74,7 +74,7 @@ static void preempt_begin(struct core *core, struct job *job, uint64_t grace_us)
         preempt_unsaved(core, job, "no step was begun");
         return;
     }
-    job->preempt = PREEMPT_WANTED;
+    preempt_move(job, PREEMPT_WANTED);
     preempt_ends_by(core, job, core->now_us + (grace_us > 0 ? grace_us : core->options.grace_us));
     job_due(core, job, DUE_CONTROL | DUE_REGROUP | DUE_CHANGED);
 }
@@ -128,7 +128,7 @@ void preempt_overtime(struct core *core, struct job *job, const char *why)
 
 static void preempt_stop_set(struct core *core, struct job *job, uint64_t position)
 {
-    job->preempt = PREEMPT_STOPS;
+    preempt_move(job, PREEMPT_STOPS);
     job->saves = false;
     job->halt_kind = HALT_STOP;
     job->halt_at = position;
@@ -175,7 +175,7 @@ void preempt_over(struct core *core, struct job *job)
         return;
     }
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
-        if (job_task(core, job, slot)->usable) {
+        if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_SILENT);
         }
     }
@@ -191,9 +191,9 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore)
     }
     text_add(&text, "it was so before the coordinator was started again");
     job->requeues = job->max_restarts > 0;
-    job->preempt = restore->done           ? PREEMPT_SAVED
-                   : restore->halt_at == 0 ? PREEMPT_UNSAVED
-                                           : PREEMPT_STOPS;
+    preempt_move(job, restore->done           ? PREEMPT_SAVED
+                      : restore->halt_at == 0 ? PREEMPT_UNSAVED
+                                              : PREEMPT_STOPS);
     if (!preempt_stops(job)) {
         preempt_note(job);
     }
@@ -204,7 +204,7 @@ void preempt_resume(struct core *core, struct job *job)
 {
     uint64_t due_us = core->now_us + core->options.lease_us + core->options.grace_us;
     if (job->preempt == PREEMPT_STOPS && job->phase == PHASE_JOIN) {
-        job->preempt = PREEMPT_UNSAVED;
+        preempt_move(job, PREEMPT_UNSAVED);
         preempt_note(job);
         job_due(core, job, DUE_UNSAVED);
     } else if (job->preempt != PREEMPT_NOT) {

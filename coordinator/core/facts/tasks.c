@@ -9,6 +9,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
 
 static const struct {
     uint8_t may_become; /* bits of enum task_state */
@@ -41,7 +42,7 @@ static void count_state(struct job *job, enum task_state state, uint32_t by)
 static void count_usable(struct job *job, const struct task *task, uint32_t by)
 {
     bool member = task->rank != NONE;
-    if (task->attends) {
+    if (task_attends(task)) {
         job->attending[task->role] += by;
         return;
     }
@@ -49,9 +50,9 @@ static void count_usable(struct job *job, const struct task *task, uint32_t by)
     job->ready += task->joined ? by : 0;
     job->present += member ? by : 0;
     job->reported += member && task->reported ? by : 0;
-    job->unheard += member && !task->heard ? by : 0;
-    job->joiners += task->joins ? by : 0;
-    if (task->joins) {
+    job->unheard += member && !task->joined ? by : 0;
+    job->joiners += task->joining != JOINING_NOT ? by : 0;
+    if (task->joining != JOINING_NOT) {
         job->joiners_of[task->join_stream] += by;
     }
 }
@@ -59,14 +60,14 @@ static void count_usable(struct job *job, const struct task *task, uint32_t by)
 /* Takes the task out of the counts before it is changed, and puts it back afterwards. */
 static void uncount(struct job *job, const struct task *task)
 {
-    if (task->usable) {
+    if (task_is_usable(task)) {
         count_usable(job, task, UINT32_MAX);
     }
 }
 
 static void recount(struct job *job, const struct task *task)
 {
-    if (task->usable) {
+    if (task_is_usable(task)) {
         count_usable(job, task, 1);
     }
 }
@@ -76,9 +77,6 @@ void task_move(struct job *job, struct task *task, enum task_state state)
     CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
     uncount(job, task);
     count_state(job, task->state, UINT32_MAX);
-    if (!state_is_alive(state)) {
-        task->usable = false;
-    }
     task->state = state;
     count_state(job, state, 1);
     recount(job, task);
@@ -94,8 +92,7 @@ void task_place(
     }
     task->incarnation = incarnation;
     task_move(job, task, TASK_STARTING);
-    task->usable = true;
-    recount(job, task);
+    CADRE_ASSERT(task_is_usable(task));
     crew_placed(core, job, slot, worker);
     party_enter(core, job, slot, worker);
     core->workers[worker].slots_used++;
@@ -107,7 +104,6 @@ void task_joins_in(struct job *job, struct task *task)
     uncount(job, task);
     job->joined += !task->joined;
     task->joined = true;
-    task->heard = true;
     recount(job, task);
 }
 
@@ -116,7 +112,9 @@ void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(stream <= LIMIT_STREAMS);
     uncount(job, task);
-    task->joins = true;
+    if (task->joining == JOINING_NOT) {
+        joining_move(task, JOINING_WAITS);
+    }
     task->join_stream = stream;
     recount(job, task);
 }
@@ -161,8 +159,7 @@ void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t ran
     CADRE_ASSERT(task->party != NONE);
     uncount(job, task);
     task->rank = rank;
-    task->joins = false;
-    task->outdated = false;
+    joining_move(task, JOINING_NOT);
     task->reported = false;
     task->finished = false;
     recount(job, task);
@@ -190,11 +187,10 @@ void task_resigns(struct core *core, struct job *job, uint32_t slot)
 void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
 {
     struct task *task = job_task(core, job, slot);
-    CADRE_ASSERT(task->usable);
+    CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(why != DISMISSED_NOT);
     task_resigns(core, job, slot);
     uncount(job, task);
-    task->usable = false;
     task->dismissed = why;
     task->unstopped = true;
     task->next_dismissed = job->dismissed;
@@ -207,7 +203,7 @@ void joiners_dismiss(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
         const struct task *task = job_task(core, job, slot);
-        if (task->usable && task->rank == NONE) {
+        if (task_is_usable(task) && task->rank == NONE) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
@@ -218,8 +214,8 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 {
     for (uint32_t slot = 0; slot < job->tasks && job->joiners_of[stream] > 0; slot++) {
         struct task *task = job_task(core, job, slot);
-        if (task->usable && task->joins && task->join_stream == stream) {
-            task->outdated = true;
+        if (task_is_usable(task) && task->joining != JOINING_NOT && task->join_stream == stream) {
+            joining_move(task, JOINING_OUTDATED);
             job->outdated = true;
             job_due(core, job, 0);
         }
@@ -229,8 +225,9 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 void task_owe(struct job *job, struct task *task)
 {
     CADRE_ASSERT(state_is_gone(task->state));
-    job->owed += !task->owed;
-    task->owed = true;
+    CADRE_ASSERT(task->refill != REFILL_LATER);
+    job->owed += task->refill == REFILL_USUAL;
+    task->refill = REFILL_AT_ONCE;
 }
 
 /* Nothing of it is left on its worker: its slot is free again. */
@@ -259,23 +256,23 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
     bool over = state_is_gone(task->state) && task->collected;
     bool listed = task->unplaced || task->unstopped || task->unsaid;
-    bool final = job->generation.number == 0 && !task->owed && !task->attends &&
-                 job->preempt != PREEMPT_REQUEUES;
+    bool final = job->generation.number == 0 && task->refill != REFILL_AT_ONCE &&
+                 !task_attends(task) && job->preempt != PREEMPT_REQUEUES;
     if (!goes_on || !over || listed || final || task->rank != NONE) {
         return;
     }
     uint64_t incarnation = task->incarnation;
-    bool declined = task->declined && job->phase == PHASE_RUN;
+    bool later = task->refill == REFILL_LATER && job->phase == PHASE_RUN;
     crew_vacates(core, job, slot);
     party_leave(core, job, slot);
     task_move(job, task, TASK_WAITING);
     job->joined -= task->joined;
     job->collected--;
-    job->owed -= task->owed;
-    job->declined += declined;
+    job->owed -= task->refill == REFILL_AT_ONCE;
+    job->declined += later;
     task_clear(task);
     task->incarnation = incarnation;
-    task->declined = declined;
+    task->refill = later ? REFILL_LATER : REFILL_USUAL;
     wanting_note(core, job);
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
     if (job->preempt == PREEMPT_REQUEUES) {
@@ -286,7 +283,6 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
 void task_clear(struct task *task)
 {
     *task = (struct task){.role = task->role,
-        .attends = task->attends,
         .lives = task->lives,
         .lives_in = task->lives_in,
         .home = task->home,

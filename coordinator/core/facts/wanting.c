@@ -50,7 +50,9 @@ void wanting_reopen(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks && job->declined > 0; slot++) {
         struct task *task = job_task(core, job, slot);
-        job->declined -= task->state == TASK_WAITING && task->declined;
-        task->declined = false;
+        if (task->refill == REFILL_LATER) {
+            job->declined -= task->state == TASK_WAITING;
+            task->refill = REFILL_USUAL;
+        }
     }
 }

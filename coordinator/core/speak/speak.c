@@ -9,6 +9,7 @@
 #include "coordinator/core/facts/proof.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/tell.h"
 
 static void say_start(struct core *core, struct job *job)
@@ -107,7 +108,7 @@ static void say_members(struct core *core, struct job *job)
         return;
     }
     uint32_t worker =
-        chief->usable && chief->joined ? job_party(core, job, chief->party)->worker : NONE;
+        task_is_usable(chief) && chief->joined ? job_party(core, job, chief->party)->worker : NONE;
     if (worker != NONE && core->workers[worker].link.n != 0) { /* else its next hello is answered */
         crew_tell(core, job, 0);
     }

@@ -6,6 +6,7 @@
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/tell.h"
 
 /* The place that a task was given; then its worker may be told to start it. */
@@ -92,15 +93,16 @@ static bool warm_again(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         struct task *task = job_task(core, job, slot);
-        if (!task->outdated) {
+        if (task->joining != JOINING_OUTDATED) {
             continue;
         }
         if (actions_left(core) <= ACTIONS_PER_JOB_MAX) {
             return false;
         }
         uint32_t worker = job_party(core, job, task->party)->worker;
-        task->outdated = false;
-        if (task->usable && worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {
+        joining_move(task, JOINING_WAITS);
+        if (task_is_usable(task) && worker != NONE &&
+            core->workers[worker].state == WORKER_CONNECTED) {
             tell_word(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
         }
     }

@@ -99,6 +99,20 @@ enum dismissal {
     DISMISSED_SILENT      /* it does not answer */
 };
 
+/* How far a joiner is: one that is in no roster. */
+enum joining {
+    JOINING_NOT = 0,
+    JOINING_WAITS,   /* it has come to a step of join_stream */
+    JOINING_OUTDATED /* no such step is left, and it is to hear where the streams stand */
+};
+
+/* When the slot of a task that is gone is filled again. */
+enum refill {
+    REFILL_USUAL = 0, /* once the job has a plan */
+    REFILL_AT_ONCE,   /* it ended before the first plan through no fault of its own */
+    REFILL_LATER      /* it found nothing to do: the slot stays empty until the next plan */
+};
+
 struct task {
     enum task_state state;
     uint32_t party; /* NONE: not placed */
@@ -115,24 +129,18 @@ struct task {
     int32_t exit_code;
     int32_t exit_signal;
     enum dismissal dismissed;
-    bool usable;    /* starting or running, and not dismissed */
+    enum joining joining;
+    enum refill refill;
     bool unplaced;  /* in job.fresh: its place is not recorded yet */
     bool unstopped; /* in job.dismissed: it is not told to end yet */
     bool unsaid;    /* in job.lost: how it ended is not recorded yet */
-    bool joined;    /* it said hello */
-    bool heard;     /* it said hello since the coordinator was started */
+    bool joined;    /* it said hello, since the coordinator was started */
     bool adopted;   /* it was placed before that */
-    bool joins;     /* a joiner that has come to a step of join_stream */
-    bool outdated;  /* no such step is left, and it is to hear where the streams stand */
     bool finished;  /* it reported that the program is done */
     bool reported;  /* it is frozen, and said where */
     bool collected; /* nothing of it is left on its worker */
-    bool has_exit;
-    bool owed;     /* it ended before the first plan through no fault of its own */
-    bool declined; /* it found nothing to do: its slot stays empty until the next plan */
     /* crew.c; what follows outlives the task and is the slot's */
     enum role role;            /* of a crew; else ROLE_NONE */
-    bool attends;              /* of a crew and not its chief: in no roster */
     uint32_t lives;            /* how often it was started in this generation */
     uint64_t lives_in;         /* the number of that in which its last task was */
     struct worker_id home;     /* of a server: where its last life was */

@@ -54,6 +54,41 @@ void worker_move(struct worker *worker, enum worker_state state)
     worker->state = state;
 }
 
+static const struct {
+    uint8_t may_become; /* bits of enum preemption */
+} preempt_moves[] = {
+    [PREEMPT_NOT] = {1 << PREEMPT_NOT | 1 << PREEMPT_WANTED | 1 << PREEMPT_UNSAVED |
+                     1 << PREEMPT_STOPS | 1 << PREEMPT_SAVED}, /* the last two: from the store */
+    [PREEMPT_WANTED] = {1 << PREEMPT_NOT | 1 << PREEMPT_STOPS | 1 << PREEMPT_UNSAVED},
+    [PREEMPT_STOPS] = {1 << PREEMPT_NOT | 1 << PREEMPT_STOPS | 1 << PREEMPT_SAVED |
+                       1 << PREEMPT_UNSAVED},
+    [PREEMPT_SAVED] = {1 << PREEMPT_REQUEUES},
+    [PREEMPT_UNSAVED] = {1 << PREEMPT_REQUEUES},
+    [PREEMPT_REQUEUES] = {1 << PREEMPT_NOT},
+};
+
+void preempt_move(struct job *job, enum preemption preempt)
+{
+    CADRE_ASSERT(preempt <= PREEMPT_REQUEUES);
+    CADRE_ASSERT((preempt_moves[job->preempt].may_become >> preempt & 1) != 0);
+    job->preempt = preempt;
+}
+
+static const struct {
+    uint8_t may_become; /* bits of enum joining */
+} joining_moves[] = {
+    [JOINING_NOT] = {1 << JOINING_NOT | 1 << JOINING_WAITS},
+    [JOINING_WAITS] = {1 << JOINING_NOT | 1 << JOINING_OUTDATED},
+    [JOINING_OUTDATED] = {1 << JOINING_NOT | 1 << JOINING_WAITS | 1 << JOINING_OUTDATED},
+};
+
+void joining_move(struct task *task, enum joining joining)
+{
+    CADRE_ASSERT(joining <= JOINING_OUTDATED);
+    CADRE_ASSERT((joining_moves[task->joining].may_become >> joining & 1) != 0);
+    task->joining = joining;
+}
+
 bool preempt_stops(const struct job *job)
 {
     return job->preempt == PREEMPT_WANTED || job->preempt == PREEMPT_STOPS;

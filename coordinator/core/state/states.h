@@ -8,6 +8,22 @@
 void job_move(struct core *core, struct job *job, enum job_state state);
 void phase_move(struct job *job, enum phase phase);
 void worker_move(struct worker *worker, enum worker_state state);
+void preempt_move(struct job *job, enum preemption preempt);
+void joining_move(struct task *task, enum joining joining);
+
+/* Starting or running, and not dismissed. */
+static inline bool task_is_usable(const struct task *task)
+{
+    return (task->state == TASK_STARTING || task->state == TASK_RUNNING) &&
+           task->dismissed == DISMISSED_NOT;
+}
+
+/* Of a crew and not its chief: in no roster. */
+static inline bool task_attends(const struct task *task)
+{
+    return task->role != ROLE_NONE && task->role != ROLE_CHIEF;
+}
+
 /* Whether it lacks a member: those that are left freeze, or are about to. */
 bool generation_is_broken(const struct job *job);
 /* Whether nobody goes on from it: all of its tasks are about to be told to end. */
