@@ -71,7 +71,7 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
 void regroup_anew(struct core *core, struct job *job)
 {
     if (preempt_stops(job)) {
-        preempt_fails(core, job, job->reason);
+        preempt_unsaved(core, job, job->reason);
         return;
     }
     struct text text = text_begin(job->note, sizeof(job->note));

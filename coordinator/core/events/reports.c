@@ -131,7 +131,7 @@ void report_take(
     }
     if (report->reason == REPORT_FAILED && current && job->halt_kind == HALT_STOP &&
         report->position == job->halt_at) {
-        preempt_fails(core, job, report->text); /* of saving: the job is as it was */
+        preempt_unsaved(core, job, report->text); /* of saving: the job is as it was */
         return;
     }
     if (report->reason == REPORT_FAILED) {

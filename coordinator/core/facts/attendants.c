@@ -2,6 +2,7 @@
  * Attendants of a crew that are told to end together, and that are waited for. */
 #include "coordinator/core/facts/attendants.h"
 
+#include "coordinator/core/facts/crew.h"
 #include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
@@ -13,6 +14,8 @@
 
 void attendants_dismiss(struct core *core, struct job *job, bool servers, bool strangers)
 {
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->phase == PHASE_DONE);
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool stranger = !task->joined && !task->adopted;
@@ -25,17 +28,22 @@ void attendants_dismiss(struct core *core, struct job *job, bool servers, bool s
 
 void crew_dismiss(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->outcome == 0);
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
         if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
+    CADRE_ASSERT(job->attending[ROLE_SERVER] + crew_others(job) == 0);
 }
 
 /* Who is silent with its worker, and not lost, is not to be told as gone. */
 static bool recalls_silent(const struct core *core, const struct job *job)
 {
     bool silent = false;
+    CADRE_ASSERT(job->recalls);
+    CADRE_ASSERT(job->recalled <= job->tasks);
     for (uint32_t slot = job->recalled; slot < job->tasks && !silent; slot++) {
         const struct task *task = job_task(core, job, slot);
         silent = task_is_usable(task) && task->adopted && !task->joined &&
@@ -46,6 +54,8 @@ static bool recalls_silent(const struct core *core, const struct job *job)
 
 void crew_over(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_CREW));
     if (job->recalls && recalls_silent(core, job)) {
         deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.lease_us);
         return;
@@ -58,6 +68,7 @@ void crew_over(struct core *core, struct job *job)
         attendants_dismiss(core, job, job->leaving == LEAVING_SERVERS, false);
     }
     job_due(core, job, DUE_CREW);
+    CADRE_ASSERT(!job->recalls);
 }
 
 void crew_wait_over(struct core *core, struct job *job)
@@ -65,6 +76,8 @@ void crew_wait_over(struct core *core, struct job *job)
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint32_t slot = 0;
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->outcome == 0);
     while (slot + 1 < job->tasks && task_is_usable(job_task(core, job, slot))) {
         slot++;
     }
@@ -99,4 +112,5 @@ void crew_restored(struct core *core, struct job *job)
         deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.lease_us);
     }
     job_due(core, job, DUE_CREW);
+    CADRE_ASSERT(job->generation.number > 0);
 }

@@ -13,6 +13,7 @@
 static struct low_mark mark_count(const struct core *core, const struct job *job, bool applied)
 {
     struct low_mark mark = {.least = UINT64_MAX};
+    CADRE_ASSERT(job->parties > 0);
     for (uint32_t i = 0; i < job->parties; i++) {
         const struct party *party = job_party(core, job, i);
         uint64_t value = applied ? party->applied : party->up_to;
@@ -25,6 +26,7 @@ static struct low_mark mark_count(const struct core *core, const struct job *job
         mark.holders += value == mark.least;
     }
     CADRE_ASSERT(mark.holders > 0);
+    CADRE_ASSERT(mark.holders <= job->parties);
     return mark;
 }
 
@@ -32,6 +34,8 @@ static struct low_mark mark_count(const struct core *core, const struct job *job
 void barrier_mark_raise(const struct core *core, const struct job *job, struct low_mark *mark,
     bool applied, uint64_t old)
 {
+    CADRE_ASSERT(mark->holders > 0);
+    CADRE_ASSERT(mark == (applied ? &job->applied : &job->arrived));
     CADRE_ASSERT(old >= mark->least);
     if (old == mark->least && --mark->holders == 0) {
         uint64_t before = mark->least;
@@ -44,10 +48,13 @@ static void marks_count(const struct core *core, struct job *job)
 {
     job->arrived = mark_count(core, job, false);
     job->applied = mark_count(core, job, true);
+    CADRE_ASSERT(job->applied.least <= job->arrived.least);
 }
 
 void barrier_open(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->roster > 0);
+    CADRE_ASSERT(job->present > 0);
     job->unarrived = 0;
     for (uint32_t i = 0; i < job->parties; i++) {
         struct party *party = job_party(core, job, i);
@@ -62,11 +69,14 @@ void barrier_open(struct core *core, struct job *job)
     job->wanted_slot = NONE;
     job->stretch_count = 0;
     CADRE_ASSERT(job->arrived.least == job->resume);
+    CADRE_ASSERT(job->applied.least == job->resume);
+    CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->parties);
 }
 
 /* All had arrived there, for it was released. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released)
 {
+    CADRE_ASSERT(released < LIMIT_POSITION);
     if (released <= job->released) {
         return;
     }
@@ -78,6 +88,7 @@ void barrier_raise(struct core *core, struct job *job, uint64_t released)
     job->released = released;
     job->raised = true;
     job_due(core, job, DUE_RELEASE_AGAIN);
+    CADRE_ASSERT(job->arrived.least >= job->released);
 }
 
 /* The finished member took part in all steps below its position, so whoever is said to want a step
@@ -87,6 +98,7 @@ bool barrier_deserted(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->finished == 0 || job->finished_slot < job->tasks);
     if (job->finished == 0 || job->wanted <= job->finished_position) {
         return false;
     }
@@ -105,9 +117,11 @@ bool barrier_deserted(struct core *core, struct job *job)
 
 void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t wanted)
 {
+    CADRE_ASSERT(slot < job->tasks);
     if (wanted > job->wanted) {
         job->wanted = wanted;
         job->wanted_slot = slot;
         (void)barrier_deserted(core, job);
     }
+    CADRE_ASSERT(job->wanted == 0 || job->wanted_slot < job->tasks);
 }

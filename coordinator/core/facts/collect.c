@@ -17,6 +17,7 @@
 void collect_reason(struct job *job, const char *sentence, bool guess)
 {
     struct text text = text_begin(job->reason, sizeof(job->reason));
+    CADRE_ASSERT(sentence[0] != '\0');
     text_add(&text, sentence);
     job->guess = guess;
 }
@@ -26,14 +27,17 @@ static uint64_t patience_us(const struct core *core, const struct job *job)
 {
     const struct core_options *options = &core->options;
     bool awaited = job->unheard > 0 && options->lease_us > options->report_us;
+    CADRE_ASSERT(job->unheard <= job->present);
     return awaited ? options->lease_us : options->report_us;
 }
 
 /* Until then the members are to say where they stand. */
 static void collect_asks(struct core *core, struct job *job, uint64_t until_us)
 {
+    CADRE_ASSERT(until_us > core->now_us);
     job->aborted_us = core->now_us;
     deadline_set(core, job, DEADLINE_REPORT, until_us);
+    CADRE_ASSERT(job->aborted_us == core->now_us);
 }
 
 /* A member that had reported has to say so again. Others may have been asked until earlier: that
@@ -41,6 +45,7 @@ static void collect_asks(struct core *core, struct job *job, uint64_t until_us)
  * long as its worker may be away, and as it may take to answer when that is back. */
 void collect_asks_again(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(generation_is_broken(job));
     if (job->outcome == 0 && !deadline_armed(job, DEADLINE_REPORT)) {
         collect_asks(core, job, core->now_us + core->options.lease_us + core->options.report_us);
     }
@@ -61,16 +66,21 @@ void generation_breaks(struct core *core, struct job *job, const char *sentence,
         collect_reason(job, sentence, false);
     }
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_REPORT) || deadline_armed(job, DEADLINE_WAIT) ||
+                 (job->due & DUE_REGROUP) != 0);
 }
 
 /* Too few tasks: others are waited for, but not for ever. */
 void collect_waits(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(job->phase != PHASE_DONE);
     if (!deadline_armed(job, DEADLINE_WAIT)) {
         job->waits_us = core->now_us;
         deadline_set(core, job, DEADLINE_WAIT, core->now_us + job->wait_us);
         job_due(core, job, DUE_CHANGED);
     }
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_WAIT));
 }
 
 /* Who has not reported is lost. If that leaves no state, the lease is waited for: it is the last
@@ -84,6 +94,7 @@ void collect_report_over(struct core *core, struct job *job)
     bool named = false;
     bool stateless = edge_find(core, job).source == NONE;
     bool waits = false;
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_REPORT));
     if (job->phase != PHASE_COLLECT || job->reported == job->present) {
         return;
     }
@@ -123,6 +134,8 @@ void collect_wait_over(struct core *core, struct job *job)
     struct text text = text_begin(sentence, sizeof(sentence));
     bool placed = job->usable >= job->tasks_min;
     uint32_t left = job->phase == PHASE_JOIN ? job->ready : job->present;
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_WAIT));
     if (crew_is(&job->crew)) {
         crew_wait_over(core, job);
         return;

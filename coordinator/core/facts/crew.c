@@ -30,6 +30,8 @@ bool crew_fits(const struct core_job_spec *spec)
 
 void crew_open(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    CADRE_ASSERT(!crew_is(&job->crew) || job->tasks == crew_tasks(&job->crew));
     for (uint32_t slot = 0; slot < job->tasks && crew_is(&job->crew); slot++) {
         struct task *task = job_task(core, job, slot);
         task->role = crew_role(&job->crew, slot);
@@ -39,11 +41,14 @@ void crew_open(struct core *core, struct job *job)
 
 uint32_t job_members_min(const struct job *job)
 {
+    CADRE_ASSERT(job->tasks_min > 0 && job->tasks_min <= job->tasks);
     return crew_is(&job->crew) ? 1 : job->tasks_min;
 }
 
 uint32_t crew_others(const struct job *job)
 {
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->attending[ROLE_CHIEF] == 0);
     return job->attending[ROLE_WORKER] + job->attending[ROLE_EVALUATOR];
 }
 
@@ -52,12 +57,15 @@ uint32_t crew_held(const struct core *core, const struct job *job)
     const struct task *chief = job_task(core, job, 0);
     bool plain = job->generation.number == 0 && chief->state == TASK_EXITED &&
                  chief->refill != REFILL_AT_ONCE;
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->usable <= 1);
     return job->usable + (plain ? 1 : 0) + crew_others(job) + job->attending[ROLE_SERVER];
 }
 
 void crew_changed(struct core *core, struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(!task_attends(task) || task->rank == NONE);
     if (!task_attends(task)) {
         return;
     }
@@ -68,6 +76,8 @@ void crew_changed(struct core *core, struct job *job, uint32_t slot)
 
 void crew_planned(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(!crew_is(&job->crew) || job->roster == 1);
     if (crew_is(&job->crew)) {
         job->recalls = false;
         job->members_next_us = 0;
@@ -78,6 +88,7 @@ void crew_planned(struct core *core, struct job *job)
 bool crew_holds_back(struct core *core, struct job *job)
 {
     const uint32_t members = DUE_MEMBERS | DUE_MEMBERS_CHIEF;
+    CADRE_ASSERT(crew_speaks(job));
     job->due |= job->members_held;
     job->members_held = 0;
     if (core->now_us < job->members_next_us) {
@@ -88,13 +99,16 @@ bool crew_holds_back(struct core *core, struct job *job)
     }
     job->members_next_us = core->now_us + core->options.members_us * job->tasks;
     deadline_clear(core, job, DEADLINE_MEMBERS);
+    CADRE_ASSERT(job->members_held == 0);
     return false;
 }
 
 void crew_members_over(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(crew_is(&job->crew));
     job_due(core, job, job->members_held);
     job->members_held = 0;
+    CADRE_ASSERT((job->due & (DUE_MEMBERS | DUE_MEMBERS_CHIEF)) != 0);
 }
 
 bool crew_speaks(const struct job *job)
@@ -104,6 +118,7 @@ bool crew_speaks(const struct job *job)
 
 void crew_tell(struct core *core, struct job *job, uint32_t slot)
 {
+    CADRE_ASSERT(job_task(core, job, slot)->joined);
     if (crew_speaks(job) && (job->due & DUE_MEMBERS) == 0) {
         tell_task(core, job, slot, CORE_TELL_MEMBERS);
     }
@@ -114,6 +129,8 @@ void crew_said_hello(struct core *core, struct job *job, uint32_t slot, bool kno
     const struct task *task = job_task(core, job, slot);
     bool leaves =
         task->role == ROLE_SERVER ? job->leaving == LEAVING_SERVERS : job->leaving != LEAVING_NOT;
+    CADRE_ASSERT(task_attends(task));
+    CADRE_ASSERT(task->joined);
     if (!known) {
         crew_changed(core, job, slot);
     }
@@ -128,6 +145,7 @@ void crew_said_hello(struct core *core, struct job *job, uint32_t slot, bool kno
 void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t worker)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->state == TASK_STARTING);
     if (!crew_is(&job->crew)) {
         return;
     }
@@ -137,11 +155,14 @@ void crew_placed(struct core *core, struct job *job, uint32_t slot, uint32_t wor
     task->predecessor = home ? task->kept : 0;
     task->backed.number = 0; /* the life before says nothing any more */
     job_due(core, job, DUE_CREW);
+    CADRE_ASSERT(task->lives > 0);
 }
 
 void crew_vacates(struct core *core, struct job *job, uint32_t slot)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->collected);
+    CADRE_ASSERT(task->party != NONE);
     if (task->role == ROLE_SERVER) {
         const struct party *party = job_party(core, job, task->party);
         task->home = party->worker == NONE ? (struct worker_id){0} : party->worker_id;
@@ -151,6 +172,7 @@ void crew_vacates(struct core *core, struct job *job, uint32_t slot)
 
 void crew_begins_anew(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
     job->recalls = false;
     job->leaving = LEAVING_NOT;
     for (uint32_t slot = 0; slot < job->tasks && crew_is(&job->crew); slot++) {
@@ -168,6 +190,7 @@ void crew_backed(
     struct core *core, struct job *job, uint32_t slot, const struct task_backed *backed)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->party != NONE);
     if (task->role != ROLE_SERVER || !job->crew.backups || backed->number < task->backed.number) {
         return;
     }
@@ -188,14 +211,17 @@ void crew_backed(
 
 bool crew_just_waits(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(core->now_us >= job->waits_us);
     return crew_is(&job->crew) && core->now_us - job->waits_us < NOTICEABLE_US;
 }
 
 /* What was started for an older generation is no life of this one, nor of the next. */
 void crew_relives(const struct job *job, struct task *task, const struct core_restore_task *restore)
 {
+    CADRE_ASSERT(job->incarnation_max >= restore->incarnation);
     task->lives = restore->lives_in >= job->generation.number ? restore->lives : 0;
     task->lives_in = restore->lives_in;
     task->backed =
         restore->lives_in >= job->generation.number ? restore->backed : (struct task_backed){0};
+    CADRE_ASSERT(task->lives == 0 || task->lives_in >= job->generation.number);
 }

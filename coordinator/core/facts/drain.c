@@ -6,6 +6,7 @@
 
 #include "coordinator/core/facts/collect.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -27,6 +28,8 @@ void drain_note(struct core *core, struct job *job, bool draining)
         list_remove(drained, job_index(core, job));
     }
     job->draining = draining;
+    CADRE_ASSERT(job->draining == draining);
+    CADRE_ASSERT(!draining || drained->count > 0);
 }
 
 bool crew_drains(const struct core *core, const struct job *job)
@@ -34,6 +37,8 @@ bool crew_drains(const struct core *core, const struct job *job)
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     const struct task *chief = job_task(core, job, 0);
     bool drains = task_is_usable(chief) && task_drains(core, job, chief);
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->crew.servers < job->tasks);
     for (uint32_t i = 0; i < job->crew.servers && !drains; i++) {
         const struct task *server = job_task(core, job, first + i);
         drains = task_is_usable(server) && task_drains(core, job, server);
@@ -49,6 +54,8 @@ static void party_drains(struct core *core, struct job *job, struct party *party
     bool goes_on = runs || (crew && job->phase == PHASE_JOIN);
     bool draining = job->draining || party->members > 0;
     uint32_t slot = party->first;
+    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(core->workers[party->worker].draining);
     while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
         uint32_t next = task->next;
@@ -67,6 +74,7 @@ void drain_begins(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
     struct party_ref ref = w->parties;
+    CADRE_ASSERT(w->leaves || w->drained);
     if (w->draining) {
         return;
     }
@@ -78,17 +86,21 @@ void drain_begins(struct core *core, uint32_t worker)
         ref = party->next;
         party_drains(core, job, party);
     }
+    CADRE_ASSERT(w->draining);
 }
 
 void worker_draining(struct core *core, uint32_t worker)
 {
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     core->workers[worker].leaves = true;
     drain_begins(core, worker);
+    CADRE_ASSERT(core->workers[worker].draining);
 }
 
 void drain_ends(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->draining || (!w->leaves && !w->drained));
     if (!w->draining || w->leaves || w->drained) {
         return;
     }
@@ -106,8 +118,10 @@ void drain_keep(struct core *core, const struct core_drained *drained)
 {
     const struct core_drained *known = drain_of(core, drained->worker);
     size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
+    CADRE_ASSERT(drained->worker[0] != '\0');
     CADRE_ASSERT(at < core->options.limits.workers_max);
     core->drains[at] = *drained;
+    CADRE_ASSERT(core->drain_count > 0);
 }
 
 void drain_restore(struct core *core, const struct core_drained *drained)
@@ -130,6 +144,8 @@ void drain_restored(struct core *core, struct job *job)
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
     uint32_t leaving = 0;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(leaving <= job->roster);
     *ret_stuck = false;
     if (crew_is(&job->crew)) { /* it is one task with its variables: nobody stays */
         drain_note(core, job, crew_drains(core, job));
@@ -157,6 +173,7 @@ void drain_over(struct core *core, struct job *job)
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint32_t first = NONE;
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_DRAIN));
     if (job->phase != PHASE_RUN) {
         return;
     }

@@ -10,6 +10,8 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
     uint32_t slot, const struct task *task)
 {
     bool drains = task_drains(core, job, task);
+    CADRE_ASSERT(task->reported && task->rank != NONE);
+    CADRE_ASSERT(edge->source == NONE || edge->position <= job->released + LIMIT_WINDOW_STEPS);
     edge->draining += drains;
     if (!task_holds_state(job, task) || (edge->source != NONE && task->position < edge->position)) {
         return;
@@ -43,5 +45,7 @@ struct edge edge_find(const struct core *core, const struct job *job)
         }
     }
     edge.aligned &= edge.source != NONE && edge.stream <= LIMIT_STREAMS;
+    CADRE_ASSERT(edge.staying == NONE || edge.source != NONE);
+    CADRE_ASSERT(edge.draining <= job->reported);
     return edge;
 }

@@ -10,5 +10,7 @@ void halt_drop(struct job *job);
 void halt_set(struct core *core, struct job *job, uint32_t stream);
 /* Whether this report is the orderly one that the pending halt asks for. */
 bool halt_met(const struct job *job, const struct task_report *report);
+/* One at which all stop, and the job leaves; what is said of it is noted by the caller. */
+void halt_stop(struct job *job, uint64_t position);
 
 #endif

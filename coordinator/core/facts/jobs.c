@@ -85,6 +85,8 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->gpus = spec->gpus;
     job->time_limit_us = spec->time_limit_us;
     job->first = core->tasks_used;
+    core->tasks_used += tasks;
+    core->tasks_live += tasks;
     job->waiting = tasks;
     job->early_slot = NONE;
     job->fresh = NONE;
@@ -106,8 +108,6 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
         task_clear(job_task(core, job, slot));
     }
     crew_open(core, job);
-    core->tasks_used += tasks;
-    core->tasks_live += tasks;
     core->job_last = id.n;
     list_append(&core->jobs_live, index);
     map_add(&core->jobs_by_id, id.n, index);

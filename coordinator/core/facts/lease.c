@@ -12,6 +12,8 @@
 bool lease_hears(const struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
+    CADRE_ASSERT(w->heard_us <= core->now_us);
     return w->state == WORKER_CONNECTED &&
            core->now_us - w->heard_us <= core->options.lease_us / HEARD_PART;
 }
@@ -23,6 +25,8 @@ static bool party_carries(const struct core *core, const struct job *job, const 
     bool equal =
         job->phase == PHASE_JOIN || (job->source == SOURCE_NONE && job->released == job->resume);
     bool carries = false;
+    CADRE_ASSERT(party->tasks > 0);
+    CADRE_ASSERT(party->worker != NONE);
     for (uint32_t slot = party->first; slot != NONE && !carries;) {
         const struct task *task = job_task(core, job, slot);
         bool counts = task_is_usable(task) && !task_attends(task) &&
@@ -37,6 +41,7 @@ static bool party_carries(const struct core *core, const struct job *job, const 
 static bool job_is_heard(const struct core *core, const struct job *job)
 {
     bool heard = false;
+    CADRE_ASSERT(job->parties <= job->tasks);
     for (uint32_t i = 0; i < job->parties && !heard; i++) {
         const struct party *party = job_party(core, job, i);
         heard = party->worker != NONE && lease_hears(core, party->worker) &&
@@ -48,6 +53,7 @@ static bool job_is_heard(const struct core *core, const struct job *job)
 /* Looks at all workers of a job that is cut off, so not each time when many of them ask. */
 static bool cut_off_lately(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->cut_us <= core->now_us);
     return job->cut_us > 0 && core->now_us - job->cut_us <= core->options.lease_us / 16;
 }
 
@@ -55,6 +61,7 @@ static bool cut_off_lately(const struct core *core, const struct job *job)
  * nobody was. */
 bool job_is_carried(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->parties > 0);
     if (cut_off_lately(core, job) || !job_is_heard(core, job)) {
         job->cut_us = cut_off_lately(core, job) ? job->cut_us : core->now_us;
         return false;
@@ -65,6 +72,7 @@ bool job_is_carried(struct core *core, struct job *job)
 bool lease_cut_off(const struct core *core, const struct job *job)
 {
     bool silent = false;
+    CADRE_ASSERT(job->id.n != 0);
     if (job->outcome != 0 || job->alive == 0) {
         return false;
     }
@@ -78,6 +86,7 @@ bool lease_cut_off(const struct core *core, const struct job *job)
 void lease_returns(struct core *core, uint32_t worker)
 {
     struct party_ref at = core->workers[worker].parties;
+    CADRE_ASSERT(core->workers[worker].state != WORKER_FREE);
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
         if (!cut_off_lately(core, job) && !job_is_heard(core, job)) {

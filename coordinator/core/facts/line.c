@@ -20,6 +20,8 @@ static void text_place(struct text *text, const struct core *core, const struct 
     uint32_t party, const struct cursor *cursor, uint64_t position)
 {
     uint32_t worker = party == NONE ? NONE : job_party(core, job, party)->worker;
+    CADRE_ASSERT(position >= cursor->first);
+    CADRE_ASSERT(party == NONE || party < job->parties);
     text_add(text, "worker ");
     text_add(text, worker == NONE ? "(lost)" : core->workers[worker].name);
     text_add(text, " is at step ");
@@ -41,6 +43,7 @@ static void line_conflict(struct core *core, struct job *job, const struct stret
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(stretch < job->stretches + job->stretch_count);
     text_add(&text, "at position ");
     text_add_u64(&text, position);
     text_add(&text, ", ");
@@ -49,15 +52,20 @@ static void line_conflict(struct core *core, struct job *job, const struct stret
     text_place(&text, core, job, party, cursor, position);
     text_add(&text, ": the programs took different paths");
     job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+    CADRE_ASSERT(job->outcome != 0);
 }
 
 static struct stretch *line_insert(struct job *job, uint32_t at, const struct stretch *stretch)
 {
+    CADRE_ASSERT(at <= job->stretch_count);
+    CADRE_ASSERT(at == 0 || job->stretches[at - 1].through <= stretch->cursor.begin);
     CADRE_ASSERT(job->stretch_count < STRETCHES_MAX);
     memmove(
         &job->stretches[at + 1], &job->stretches[at], sizeof(*stretch) * (job->stretch_count - at));
     job->stretches[at] = *stretch;
     job->stretch_count++;
+    CADRE_ASSERT(
+        at + 1 == job->stretch_count || stretch->through <= job->stretches[at + 1].cursor.begin);
     return &job->stretches[at];
 }
 
@@ -67,6 +75,8 @@ static void line_end(struct core *core, struct job *job, const struct cursor *cu
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
     bool known = ended->stream == cursor->stream && ended->epoch == cursor->epoch;
+    CADRE_ASSERT(
+        ended->stream % ENDS_MAX == 0 || ended->stream % ENDS_MAX == cursor->stream % ENDS_MAX);
     if (cursor->steps == 0 || cursor->stream == 0 || known) {
         return;
     }
@@ -80,6 +90,7 @@ static bool line_beside(struct core *core, struct job *job, struct stretch *s, u
     const struct agent_arrived *arrived, uint64_t *limit)
 {
     const struct cursor *cursor = &arrived->cursor;
+    CADRE_ASSERT(s->cursor.begin != cursor->begin);
     if (s->cursor.begin < cursor->begin) {
         if (s->applied > cursor->begin) {
             line_conflict(core, job, s, s->ahead, party, cursor, cursor->begin);
@@ -97,6 +108,7 @@ static bool line_beside(struct core *core, struct job *job, struct stretch *s, u
             *limit = s->cursor.begin;
         }
     }
+    CADRE_ASSERT(s->cursor.begin > cursor->begin || s->through <= cursor->begin);
     return true;
 }
 
@@ -108,6 +120,8 @@ static bool line_same(struct core *core, struct job *job, struct stretch *s, uin
     bool same = s->cursor.stream == cursor->stream && s->cursor.epoch == cursor->epoch &&
                 s->cursor.first == cursor->first;
     bool length = s->cursor.steps == 0 || cursor->steps == 0 || s->cursor.steps == cursor->steps;
+    CADRE_ASSERT(s->cursor.begin == cursor->begin);
+    CADRE_ASSERT(party < job->parties);
     if (same && length) {
         return true;
     }
@@ -117,6 +131,7 @@ static bool line_same(struct core *core, struct job *job, struct stretch *s, uin
     }
     *s = (struct stretch){
         .cursor = *cursor, .through = cursor->begin, .party = party, .ahead = party};
+    CADRE_ASSERT(s->applied <= s->through);
     return true;
 }
 
@@ -128,6 +143,8 @@ static bool line_possible(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool inside = cursor->steps == 0 || cursor->begin - cursor->first < cursor->steps;
+    CADRE_ASSERT(arrived->up_to > 0);
+    CADRE_ASSERT(job_party(core, job, party)->worker != NONE);
     if (cursor->first <= cursor->begin && cursor->begin < arrived->up_to && inside) {
         return true;
     }
@@ -170,6 +187,7 @@ static bool line_find(struct core *core, struct job *job, uint32_t party,
             *ret_at = i + 1;
         }
     }
+    CADRE_ASSERT(*ret_at <= job->stretch_count);
     return true;
 }
 
@@ -188,6 +206,7 @@ static void line_trim(struct job *job)
         memmove(
             job->stretches, &job->stretches[past], sizeof(job->stretches[0]) * job->stretch_count);
     }
+    CADRE_ASSERT(job->stretch_count < STRETCHES_MAX);
 }
 
 bool line_claim(
@@ -197,6 +216,8 @@ bool line_claim(
     uint64_t limit = arrived->up_to;
     uint32_t at;
     struct stretch *mine;
+    CADRE_ASSERT(party < job->parties);
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     if (arrived->up_to <= job->resume || arrived->up_to == cursor->begin) {
         return true; /* nothing is claimed (of this run) yet */
     }
@@ -226,11 +247,13 @@ bool line_claim(
         mine->applied = arrived->applied;
         mine->ahead = party;
     }
+    CADRE_ASSERT(mine->cursor.begin == cursor->begin);
     return true;
 }
 
 bool line_at(const struct job *job, uint64_t position, struct cursor *ret_cursor)
 {
+    CADRE_ASSERT(job->stretch_count <= STRETCHES_MAX);
     for (uint32_t i = 0; i < job->stretch_count; i++) {
         const struct stretch *s = &job->stretches[i];
         if (s->cursor.begin <= position && position < s->through) {
@@ -244,6 +267,8 @@ bool line_at(const struct job *job, uint64_t position, struct cursor *ret_cursor
 
 void line_party_moved(struct job *job, uint32_t from, uint32_t to)
 {
+    CADRE_ASSERT(from != to);
+    CADRE_ASSERT(to == NONE || to < job->parties);
     for (uint32_t i = 0; i < job->stretch_count; i++) {
         struct stretch *s = &job->stretches[i];
         s->party = s->party == from ? to : s->party;

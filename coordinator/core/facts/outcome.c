@@ -10,6 +10,9 @@ void outcome_set(struct core *core, struct job *job, enum job_state outcome, cad
     int32_t exit_code, const char *sentence)
 {
     struct text text = text_begin(job->text, sizeof(job->text));
+    CADRE_ASSERT((outcome == JOB_SUCCEEDED) == (code == CADRE_OK));
+    CADRE_ASSERT((outcome == JOB_SUCCEEDED) == (exit_code == 0));
+    CADRE_ASSERT(sentence[0] != '\0');
     CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(job_state_is_final(outcome));
     job->outcome = outcome;
@@ -18,6 +21,7 @@ void outcome_set(struct core *core, struct job *job, enum job_state outcome, cad
     text_add(&text, sentence);
     wanting_note(core, job);
     job_due(core, job, DUE_CHANGED | (job->state == JOB_QUEUED ? 0u : DUE_ENDING));
+    CADRE_ASSERT(!job->wanting);
 }
 
 void job_stops(struct core *core, struct job *job)
@@ -27,11 +31,14 @@ void job_stops(struct core *core, struct job *job)
     job->stopped = true;
     deadlines_clear(core, job);
     job_due(core, job, DUE_FAILED);
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_STALL) && !deadline_armed(job, DEADLINE_REPORT));
 }
 
 void job_fail(
     struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *text)
 {
+    CADRE_ASSERT(code != CADRE_OK);
+    CADRE_ASSERT(text[0] != '\0');
     if (job->outcome != 0) {
         return;
     }
@@ -39,4 +46,5 @@ void job_fail(
     if (job->phase != PHASE_DONE) {
         job_stops(core, job);
     } /* else the others have finished too and are about to exit by themselves */
+    CADRE_ASSERT(job->outcome == JOB_FAILED);
 }

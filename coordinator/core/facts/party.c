@@ -13,6 +13,9 @@ static uint32_t party_open(struct core *core, struct job *job, uint32_t worker)
     struct worker *w = &core->workers[worker];
     struct party_ref ref = {.job = job_index(core, job), .party = job->parties++};
     struct party *party = job_party(core, job, ref.party);
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    CADRE_ASSERT(job->parties <= job->tasks);
+    CADRE_ASSERT(party_find(core, job, worker) == NONE || job->parties == 0);
     *party = (struct party){.worker = worker,
         .worker_id = w->id,
         .first = NONE,
@@ -24,6 +27,7 @@ static uint32_t party_open(struct core *core, struct job *job, uint32_t worker)
     }
     w->parties = ref;
     map_add(&core->parties_by_place, party_key(core, job, worker), ref.party);
+    CADRE_ASSERT(party_find(core, job, worker) == ref.party);
     return ref.party;
 }
 
@@ -31,6 +35,7 @@ static uint32_t party_open(struct core *core, struct job *job, uint32_t worker)
 static void party_unlink(struct core *core, struct job *job, uint32_t number)
 {
     struct party *party = job_party(core, job, number);
+    CADRE_ASSERT(party->worker == NONE || party_find(core, job, party->worker) == number);
     if (party->worker == NONE) {
         return;
     }
@@ -50,6 +55,8 @@ static void party_move(struct core *core, struct job *job, uint32_t from, uint32
 {
     struct party *party = &core->parties[job->first + number];
     struct party_ref ref = {.job = job_index(core, job), .party = number};
+    CADRE_ASSERT(number < from);
+    CADRE_ASSERT(from == job->parties);
     *party = core->parties[job->first + from];
     for (uint32_t slot = party->first; slot != NONE; slot = job_task(core, job, slot)->next) {
         job_task(core, job, slot)->party = number;
@@ -68,12 +75,15 @@ static void party_move(struct core *core, struct job *job, uint32_t from, uint32
     }
     map_remove(&core->parties_by_place, party_key(core, job, party->worker), from);
     map_add(&core->parties_by_place, party_key(core, job, party->worker), number);
+    CADRE_ASSERT(job_party(core, job, number)->tasks > 0);
 }
 
 static void party_close(struct core *core, struct job *job, uint32_t number)
 {
     struct party *party = job_party(core, job, number);
     uint32_t worker = party->worker;
+    CADRE_ASSERT(party->first == NONE && party->last == NONE);
+    CADRE_ASSERT(!party->again || job->agains > 0);
     CADRE_ASSERT(party->tasks == 0);
     if (party->again) {
         job->agains--;
@@ -96,6 +106,7 @@ void party_enter(struct core *core, struct job *job, uint32_t slot, uint32_t wor
 {
     struct task *task = job_task(core, job, slot);
     uint32_t number = party_find(core, job, worker);
+    CADRE_ASSERT(core->workers[worker].state != WORKER_FREE);
     CADRE_ASSERT(task->party == NONE);
     if (number == NONE) {
         number = party_open(core, job, worker);
@@ -111,6 +122,7 @@ void party_enter(struct core *core, struct job *job, uint32_t slot, uint32_t wor
     }
     party->last = slot;
     party->tasks++;
+    CADRE_ASSERT(party->tasks <= job->tasks);
 }
 
 void party_leave(struct core *core, struct job *job, uint32_t slot)
@@ -118,6 +130,7 @@ void party_leave(struct core *core, struct job *job, uint32_t slot)
     struct task *task = job_task(core, job, slot);
     uint32_t number = task->party;
     struct party *party = job_party(core, job, number);
+    CADRE_ASSERT(task->party != NONE);
     CADRE_ASSERT(party->tasks > 0);
     if (task->prev == NONE) {
         party->first = task->next;
@@ -138,12 +151,14 @@ void party_leave(struct core *core, struct job *job, uint32_t slot)
 uint32_t party_first(const struct core *core, const struct job *job, uint32_t worker)
 {
     uint32_t number = party_find(core, job, worker);
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
     return number == NONE ? NONE : job_party(core, job, number)->first;
 }
 
 uint32_t party_next(const struct core *core, const struct job *job, uint32_t worker, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
     if (task->party != NONE && task->party == party_find(core, job, worker)) {
         return task->next;
     }
@@ -153,20 +168,24 @@ uint32_t party_next(const struct core *core, const struct job *job, uint32_t wor
 void party_orphan(struct core *core, struct job *job, uint32_t number)
 {
     struct party *party = job_party(core, job, number);
+    CADRE_ASSERT(party->worker != NONE);
     party_unlink(core, job, number);
     if (party->again) {
         party->again = false;
         job->agains--;
     }
     party->worker = NONE;
+    CADRE_ASSERT(party->worker == NONE && !party->again);
 }
 
 void party_again(struct core *core, struct job *job, uint32_t number)
 {
     struct party *party = job_party(core, job, number);
+    CADRE_ASSERT(party->worker != NONE);
     if (!party->again) {
         party->again = true;
         job->agains++;
         job_due(core, job, 0);
     }
+    CADRE_ASSERT(job->agains <= job->parties);
 }

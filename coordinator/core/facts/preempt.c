@@ -13,6 +13,7 @@
  * And checkpoints on request: the same step, without a halt. */
 #include "coordinator/core/facts/preempt.h"
 
+#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
@@ -52,7 +53,6 @@ void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us)
     deadline_set(core, job, DEADLINE_PREEMPT, due_us);
 }
 
-/* Its tasks are ended as they are. `why` may be "". */
 void preempt_unsaved(struct core *core, struct job *job, const char *why)
 {
     struct text text = text_begin(job->reason, sizeof(job->reason));
@@ -61,11 +61,6 @@ void preempt_unsaved(struct core *core, struct job *job, const char *why)
     preempt_note(job);
     deadlines_clear(core, job);
     job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_LEFT);
-}
-
-void preempt_fails(struct core *core, struct job *job, const char *why)
-{
-    preempt_unsaved(core, job, why);
 }
 
 static void preempt_begin(struct core *core, struct job *job, uint64_t grace_us)
@@ -130,9 +125,7 @@ static void preempt_stop_set(struct core *core, struct job *job, uint64_t positi
 {
     preempt_move(job, PREEMPT_STOPS);
     job->saves = false;
-    job->halt_kind = HALT_STOP;
-    job->halt_at = position;
-    job->halt_stream = 0;
+    halt_stop(job, position);
     job->checkpoint_at = POSITION_NONE; /* it is saved there */
     job->checkpoint_asked = false;
     job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CHANGED);

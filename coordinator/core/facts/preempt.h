@@ -7,9 +7,8 @@
 
 void preempt_note(struct job *job);
 void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us);
+/* Nothing can be saved: its tasks are ended as they are. `why` may be "". */
 void preempt_unsaved(struct core *core, struct job *job, const char *why);
-/* Nothing can be saved. */
-void preempt_fails(struct core *core, struct job *job, const char *why);
 /* A task's notice. */
 void preempt_notice(
     struct core *core, struct job *job, uint32_t slot, const struct task_preempt *notice);

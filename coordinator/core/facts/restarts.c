@@ -17,6 +17,7 @@
  * at once, and so is each after a step, or after as long as the longest pause. */
 static void back_off(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->restarts > 0 && job->restarts <= job->max_restarts);
     if (job->formed && core->now_us - job->progress_us >= BACKOFF_MAX_US) {
         job->restarts_without_step = 0; /* its steps are long, or it is a crew that takes none */
     }
@@ -31,6 +32,7 @@ static void back_off(struct core *core, struct job *job)
     }
     deadline_set(core, job, DEADLINE_BACKOFF, core->now_us + pause_us);
     wanting_note(core, job);
+    CADRE_ASSERT(pause_us >= BACKOFF_MIN_US && pause_us <= BACKOFF_MAX_US);
 }
 
 void restarts_step_applied(struct core *core, struct job *job)
@@ -39,10 +41,12 @@ void restarts_step_applied(struct core *core, struct job *job)
         job->restarts_without_step = 0;
         deadline_clear(core, job, DEADLINE_BACKOFF);
     }
+    CADRE_ASSERT(!job->formed || job->restarts_without_step == 0);
 }
 
 void restarts_waited(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_BACKOFF));
     wanting_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
 }
@@ -52,6 +56,9 @@ bool restarts_count(
 {
     char whole[LIMIT_TEXT_BYTES];
     struct text text = text_begin(whole, sizeof(whole));
+    CADRE_ASSERT(code != CADRE_OK);
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(sentence[0] != '\0');
     if (job->restarts < job->max_restarts) {
         job->restarts++;
         back_off(core, job);

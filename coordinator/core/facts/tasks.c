@@ -42,6 +42,8 @@ static void count_state(struct job *job, enum task_state state, uint32_t by)
 static void count_usable(struct job *job, const struct task *task, uint32_t by)
 {
     bool member = task->rank != NONE;
+    CADRE_ASSERT(!task_attends(task) || !member);
+    CADRE_ASSERT(task->joining == JOINING_NOT || !member);
     if (task_attends(task)) {
         job->attending[task->role] += by;
         return;
@@ -74,18 +76,23 @@ static void recount(struct job *job, const struct task *task)
 
 void task_move(struct job *job, struct task *task, enum task_state state)
 {
+    CADRE_ASSERT(state <= TASK_LOST);
     CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
     uncount(job, task);
     count_state(job, task->state, UINT32_MAX);
     task->state = state;
     count_state(job, state, 1);
     recount(job, task);
+    CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
+    CADRE_ASSERT(job->running <= job->alive);
 }
 
 void task_place(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->party == NONE);
+    CADRE_ASSERT(worker_serves(core, worker, job) || core->workers[worker].state == WORKER_AWAY);
     CADRE_ASSERT(incarnation > task->incarnation);
     if (incarnation > job->incarnation_max) {
         job->incarnation_max = incarnation;
@@ -97,18 +104,23 @@ void task_place(
     party_enter(core, job, slot, worker);
     core->workers[worker].slots_used++;
     worker_offer(core, worker);
+    CADRE_ASSERT(core->workers[worker].slots_used <= core->workers[worker].slots);
 }
 
 void task_joins_in(struct job *job, struct task *task)
 {
+    CADRE_ASSERT(task_is_usable(task));
     uncount(job, task);
     job->joined += !task->joined;
     task->joined = true;
     recount(job, task);
+    CADRE_ASSERT(job->joined <= job->tasks);
 }
 
 void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
 {
+    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(task->joined);
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(stream <= LIMIT_STREAMS);
     uncount(job, task);
@@ -117,10 +129,12 @@ void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
     }
     task->join_stream = stream;
     recount(job, task);
+    CADRE_ASSERT(job->joiners <= job->usable - job->present);
 }
 
 void task_reports(struct job *job, struct task *task, const struct task_report *report)
 {
+    CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(task->rank != NONE);
     uncount(job, task);
     task->reported = true;
@@ -130,13 +144,17 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     task->begun = report->begun;
     task->stream = report->stream;
     recount(job, task);
+    CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
 }
 
 void task_has_to_report_again(struct job *job, struct task *task)
 {
+    CADRE_ASSERT(task->reported);
+    CADRE_ASSERT(task->rank != NONE);
     uncount(job, task);
     task->reported = false;
     recount(job, task);
+    CADRE_ASSERT(job->reported < job->present);
 }
 
 /* Members of a generation are one step apart at most. So whoever was to receive its first position,
@@ -155,6 +173,9 @@ bool task_drains(const struct core *core, const struct job *job, const struct ta
 void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(rank < job->roster);
+    CADRE_ASSERT(core->members[job->first + rank] == slot);
+    CADRE_ASSERT(!task_attends(task));
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(task->party != NONE);
     uncount(job, task);
@@ -187,6 +208,7 @@ void task_resigns(struct core *core, struct job *job, uint32_t slot)
 void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(!task->unstopped);
     CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(why != DISMISSED_NOT);
     task_resigns(core, job, slot);
@@ -197,21 +219,25 @@ void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismis
     job->dismissed = slot;
     job_due(core, job, DUE_CHANGED);
     crew_changed(core, job, slot);
+    CADRE_ASSERT(!task_is_usable(task) && task->rank == NONE);
 }
 
 void joiners_dismiss(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->usable >= job->present);
     for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task_is_usable(task) && task->rank == NONE) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
+    CADRE_ASSERT(job->usable == job->present);
 }
 
 /* Their programs may have something else to do, or be at their end. */
 void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 {
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
     for (uint32_t slot = 0; slot < job->tasks && job->joiners_of[stream] > 0; slot++) {
         struct task *task = job_task(core, job, slot);
         if (task_is_usable(task) && task->joining != JOINING_NOT && task->join_stream == stream) {
@@ -224,10 +250,12 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 
 void task_owe(struct job *job, struct task *task)
 {
+    CADRE_ASSERT(!task_attends(task));
     CADRE_ASSERT(state_is_gone(task->state));
     CADRE_ASSERT(task->refill != REFILL_LATER);
     job->owed += task->refill == REFILL_USUAL;
     task->refill = REFILL_AT_ONCE;
+    CADRE_ASSERT(job->owed <= job->gone);
 }
 
 /* Nothing of it is left on its worker: its slot is free again. */
@@ -248,6 +276,7 @@ void task_collect(struct core *core, struct job *job, uint32_t slot)
     }
     job_due(core, job, DUE_CHANGED);
     task_vacate(core, job, slot);
+    CADRE_ASSERT(task->state == TASK_WAITING || job->collected <= job->gone);
 }
 
 void task_vacate(struct core *core, struct job *job, uint32_t slot)
@@ -278,6 +307,8 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     if (job->preempt == PREEMPT_REQUEUES) {
         job_due(core, job, DUE_REQUEUE);
     }
+    CADRE_ASSERT(task->state == TASK_WAITING && task->party == NONE);
+    CADRE_ASSERT(job->collected <= job->gone && job->owed <= job->gone);
 }
 
 void task_clear(struct task *task)
@@ -294,4 +325,5 @@ void task_clear(struct task *task)
         .prev = NONE,
         .rank = NONE,
         .waits_for = NONE};
+    CADRE_ASSERT(task->rank == NONE && task->party == NONE);
 }

@@ -15,6 +15,8 @@ uint32_t wanting_count(const struct job *job)
     bool deserted = job->phase == PHASE_RUN && job->present == 0;
     bool leaves = job->preempt > PREEMPT_STOPS || (crew_is(&job->crew) && job->silent > 0);
     bool pauses = deadline_armed(job, DEADLINE_BACKOFF);
+    CADRE_ASSERT(job->declined <= job->waiting);
+    CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
     if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted ||
         leaves || pauses) {
         return 0;
@@ -31,6 +33,8 @@ uint32_t wanting_needed(const struct core *core, const struct job *job)
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
     uint32_t held = crew_is(&job->crew) ? crew_held(core, job)
                                         : job->usable + (first ? job->gone - job->owed : 0);
+    CADRE_ASSERT(job->owed <= job->gone);
+    CADRE_ASSERT(held <= job->tasks);
     return job->tasks_min > held ? job->tasks_min - held : 0;
 }
 
@@ -44,6 +48,7 @@ void wanting_note(struct core *core, struct job *job)
     }
     job->wanting = wants;
     core->place_due |= wants;
+    CADRE_ASSERT(!job->wanting || (job->outcome == 0 && job->state != JOB_QUEUED));
 }
 
 void wanting_reopen(struct core *core, struct job *job)
@@ -55,4 +60,5 @@ void wanting_reopen(struct core *core, struct job *job)
             task->refill = REFILL_USUAL;
         }
     }
+    CADRE_ASSERT(job->declined == 0);
 }

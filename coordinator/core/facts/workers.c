@@ -10,6 +10,7 @@
 
 void worker_heard(struct core *core, uint32_t worker)
 {
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     core->workers[worker].heard_us = core->now_us;
 }
 
@@ -17,6 +18,7 @@ void worker_heard(struct core *core, uint32_t worker)
 uint32_t worker_add(struct core *core, const char *name)
 {
     uint32_t worker = list_take(&core->workers_free);
+    CADRE_ASSERT(name[0] != '\0' && strlen(name) < LIMIT_NAME_BYTES);
     if (worker == LIST_NONE) {
         return NONE;
     }
@@ -29,12 +31,14 @@ uint32_t worker_add(struct core *core, const char *name)
     w->draining = w->drained;
     list_append(&core->workers_live, worker);
     map_add(&core->workers_by_name, worker_key(w->name), worker);
+    CADRE_ASSERT(core->workers_live.count == core->workers_by_name.count);
     return worker;
 }
 
 uint64_t worker_patience_us(const struct core *core, const struct worker *worker)
 {
     uint64_t patience_us = core->options.rewind_us;
+    CADRE_ASSERT(worker->state != WORKER_FREE);
     if (worker->orphan_us > 0 && worker->orphan_us < patience_us) {
         patience_us = worker->orphan_us; /* then it has ended them by itself */
     }
@@ -44,6 +48,8 @@ uint64_t worker_patience_us(const struct core *core, const struct worker *worker
 void worker_lease_set(struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->heard_us <= core->now_us);
+    CADRE_ASSERT(!w->overdue || w->state == WORKER_AWAY);
     CADRE_ASSERT(w->state != WORKER_FREE);
     uint64_t due_us = w->heard_us + core->options.lease_us;
     if (w->overdue) {
@@ -66,12 +72,14 @@ uint32_t worker_expect(struct core *core, const char *name)
     w->expected = true;
     w->heard_us = core->now_us;
     worker_lease_set(core, worker);
+    CADRE_ASSERT(w->state == WORKER_AWAY && w->link.n == 0);
     return worker;
 }
 
 void worker_forget(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->slots_used == 0 || w->state != WORKER_FREE);
     CADRE_ASSERT(w->parties.job == NONE);
     map_remove(&core->workers_by_name, worker_key(w->name), worker);
     heap_remove(&core->deadlines, worker);
@@ -79,4 +87,6 @@ void worker_forget(struct core *core, uint32_t worker)
     worker_offer(core, worker);
     list_remove(&core->workers_live, worker);
     list_append(&core->workers_free, worker);
+    CADRE_ASSERT(w->counted_total == 0 && w->counted_free == 0);
+    CADRE_ASSERT(core->workers_live.count == core->workers_by_name.count);
 }

@@ -9,6 +9,7 @@ static void job_arm(struct core *core, const struct job *job)
 {
     uint32_t item = core->options.limits.workers_max + job_index(core, job);
     uint64_t next_us = UINT64_MAX;
+    CADRE_ASSERT(job->id.n != 0);
     for (uint32_t i = 0; i < DEADLINES; i++) {
         next_us = job->deadlines[i] < next_us ? job->deadlines[i] : next_us;
     }
@@ -17,18 +18,22 @@ static void job_arm(struct core *core, const struct job *job)
     } else {
         heap_set(&core->deadlines, item, next_us);
     }
+    CADRE_ASSERT((core->deadlines.places[item] == HEAP_NONE) == (next_us == UINT64_MAX));
 }
 
 bool deadline_armed(const struct job *job, enum deadline deadline)
 {
+    CADRE_ASSERT(deadline < DEADLINES);
     return job->deadlines[deadline] != UINT64_MAX;
 }
 
 void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us)
 {
+    CADRE_ASSERT(deadline < DEADLINES);
     CADRE_ASSERT(due_us != UINT64_MAX);
     job->deadlines[deadline] = due_us;
     job_arm(core, job);
+    CADRE_ASSERT(core->deadlines.count > 0);
 }
 
 void deadline_clear(struct core *core, struct job *job, enum deadline deadline)
@@ -37,6 +42,7 @@ void deadline_clear(struct core *core, struct job *job, enum deadline deadline)
         job->deadlines[deadline] = UINT64_MAX;
         job_arm(core, job);
     }
+    CADRE_ASSERT(!deadline_armed(job, deadline));
 }
 
 void deadlines_clear(struct core *core, struct job *job)
@@ -51,4 +57,5 @@ void deadlines_clear(struct core *core, struct job *job)
         }
     }
     job_arm(core, job);
+    CADRE_ASSERT(job->outcome == 0 || !deadline_armed(job, DEADLINE_LIMIT));
 }

@@ -6,6 +6,8 @@
 
 void job_due(struct core *core, struct job *job, uint32_t due)
 {
+    CADRE_ASSERT(core->out != NULL);
+    CADRE_ASSERT(due < (uint32_t)DUE_REQUEUE << 1);
     CADRE_ASSERT(job->id.n != 0);
     job->due |= due;
     if (job->touched_step != core->steps) {
@@ -27,4 +29,5 @@ void job_due(struct core *core, struct job *job, uint32_t due)
         job->undecided = true;
         list_append(&core->undecided, job_index(core, job));
     }
+    CADRE_ASSERT(job->touched_step == core->steps);
 }

@@ -6,11 +6,15 @@
 
 uint32_t offers_total(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->gpus <= LIMIT_GPUS_PER_WORKER);
+    CADRE_ASSERT(core->slots_free[job->gpus] <= core->slots_total[job->gpus]);
     return core->slots_total[job->gpus];
 }
 
 uint32_t offers_free(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->gpus <= LIMIT_GPUS_PER_WORKER);
+    CADRE_ASSERT(core->slots_total[job->gpus] <= core->slots_total[0]);
     return core->slots_free[job->gpus];
 }
 
@@ -19,6 +23,7 @@ uint32_t offers_free(const struct core *core, const struct job *job)
 
 static uint32_t leaves(const struct core *core)
 {
+    CADRE_ASSERT(core->options.limits.workers_max > 0);
     return map_places(core->options.limits.workers_max) / 2;
 }
 
@@ -26,6 +31,8 @@ static uint32_t leaves(const struct core *core)
 static bool is_before(const struct core *core, uint32_t a, uint32_t b)
 {
     const struct worker *workers = core->workers;
+    CADRE_ASSERT(a == NONE || a < core->options.limits.workers_max);
+    CADRE_ASSERT(b == NONE || b < core->options.limits.workers_max);
     if (a == NONE || b == NONE) {
         return a != NONE;
     }
@@ -39,6 +46,7 @@ void offers_open(struct core *core)
     for (uint32_t i = 0; i < 2 * leaves(core); i++) {
         core->offers[i] = (struct offer){.worker = NONE};
     }
+    CADRE_ASSERT(core->offers[1].worker == NONE);
 }
 
 void offers_changed(struct core *core, uint32_t worker)
@@ -46,6 +54,8 @@ void offers_changed(struct core *core, uint32_t worker)
     const struct worker *w = &core->workers[worker];
     struct offer *offers = core->offers;
     uint32_t at = leaves(core) + worker;
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
+    CADRE_ASSERT(w->slot_gpus <= LIMIT_GPUS_PER_WORKER);
     offers[at] =
         w->counted_free > 0 ? (struct offer){worker, w->slot_gpus} : (struct offer){NONE, 0};
     for (at /= 2; at > 0; at /= 2) {
@@ -54,6 +64,7 @@ void offers_changed(struct core *core, uint32_t worker)
         offers[at].worker = is_before(core, b->worker, a->worker) ? b->worker : a->worker;
         offers[at].gpus_max = a->gpus_max > b->gpus_max ? a->gpus_max : b->gpus_max;
     }
+    CADRE_ASSERT(w->counted_free == 0 || offers[1].worker != NONE);
 }
 
 uint32_t offers_best(const struct core *core, uint32_t gpus)
@@ -61,6 +72,7 @@ uint32_t offers_best(const struct core *core, uint32_t gpus)
     uint32_t ways[WAYS_MAX] = {1};
     uint32_t count = 1;
     uint32_t best = NONE;
+    CADRE_ASSERT(gpus <= LIMIT_GPUS_PER_WORKER);
     while (count > 0) {
         uint32_t at = ways[--count];
         const struct offer *offer = &core->offers[at];
@@ -75,6 +87,7 @@ uint32_t offers_best(const struct core *core, uint32_t gpus)
             ways[count++] = 2 * at;
         }
     }
+    CADRE_ASSERT(best == NONE || core->workers[best].counted_free > 0);
     return best;
 }
 
@@ -100,6 +113,8 @@ void worker_offer(struct core *core, uint32_t worker)
     uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
     uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
     bool same_gpus = w->slot_gpus == w->counted_gpus;
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
+    CADRE_ASSERT(w->slot_gpus <= LIMIT_GPUS_PER_WORKER);
     core->queue_head_known &= total == w->counted_total && same_gpus;
     core->place_due |= total != w->counted_total || now_free != w->counted_free || !same_gpus;
     for (uint32_t gpus = 0; gpus <= w->counted_gpus; gpus++) {
@@ -116,9 +131,13 @@ void worker_offer(struct core *core, uint32_t worker)
     w->counted_free = now_free;
     w->counted_gpus = w->slot_gpus;
     offers_changed(core, worker);
+    CADRE_ASSERT(w->counted_free <= w->counted_total);
+    CADRE_ASSERT(core->slots_free[0] <= core->slots_total[0]);
 }
 
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job)
 {
+    CADRE_ASSERT(core->workers[worker].state != WORKER_FREE);
+    CADRE_ASSERT(job->gpus <= LIMIT_GPUS_PER_WORKER);
     return core->workers[worker].slot_gpus >= job->gpus;
 }

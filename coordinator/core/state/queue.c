@@ -9,6 +9,7 @@
 
 static bool could_hold(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->state == JOB_QUEUED);
     return !job->overtime && job->tasks_min <= offers_total(core, job);
 }
 
@@ -25,6 +26,7 @@ void job_line_up(struct core *core, struct list *list, const struct job *job)
 {
     uint32_t at = LIST_NONE;
     uint32_t before = list->last;
+    CADRE_ASSERT(list == &core->queue || list == &core->wanting);
     while (before != LIST_NONE && (core->jobs[before].priority < job->priority ||
                                       (core->jobs[before].priority == job->priority &&
                                           core->jobs[before].id.n > job->id.n))) {
@@ -32,6 +34,8 @@ void job_line_up(struct core *core, struct list *list, const struct job *job)
         before = list->nodes[before].prev;
     }
     list_insert(list, at, job_index(core, job));
+    CADRE_ASSERT(before == LIST_NONE || core->jobs[before].priority >= job->priority);
+    CADRE_ASSERT(at == LIST_NONE || core->jobs[at].priority <= job->priority);
 }
 
 /* The new last one has a number if the others have. */
@@ -39,6 +43,7 @@ static void number_added(struct core *core, uint32_t index)
 {
     uint32_t before = core->queue.nodes[index].prev;
     bool last = core->queue.last == index;
+    CADRE_ASSERT(core->queue.count > 0);
     core->queue_numbered = last && (core->queue_numbered || before == LIST_NONE);
     core->queue_numbers[index] = before == LIST_NONE ? 0 : core->queue_numbers[before] + 1;
 }
@@ -46,6 +51,8 @@ static void number_added(struct core *core, uint32_t index)
 void queue_add(struct core *core, struct job *job)
 {
     uint32_t index = job_index(core, job);
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    CADRE_ASSERT(job->parties == 0 && job->alive == 0);
     job_line_up(core, &core->queue, job);
     number_added(core, index);
     if (!core->queue_head_known || !could_hold(core, job)) {
@@ -61,16 +68,20 @@ void queue_add(struct core *core, struct job *job)
 void queue_remove(struct core *core, struct job *job)
 {
     uint32_t index = job_index(core, job);
+    CADRE_ASSERT(core->queue.count > 0);
     core->queue_numbered =
         core->queue_numbered && (core->queue.first == index || core->queue.last == index);
     if (core->queue_head_known && core->queue_head == index) { /* nobody before it is one */
         core->queue_head = first_of(core, core->queue.nodes[index].next);
     }
     list_remove(&core->queue, index);
+    CADRE_ASSERT(!core->queue_head_known || core->queue_head != index);
 }
 
 uint32_t queue_head(const struct core *core)
 {
+    CADRE_ASSERT(!core->queue_head_known || core->queue_head == NONE ||
+                 core->jobs[core->queue_head].id.n != 0);
     return core->queue_head_known ? core->queue_head : first_of(core, core->queue.first);
 }
 
@@ -78,6 +89,7 @@ void queue_settle_head(struct core *core)
 {
     core->queue_head = queue_head(core);
     core->queue_head_known = true;
+    CADRE_ASSERT(core->queue_head == LIST_NONE || core->jobs[core->queue_head].state == JOB_QUEUED);
 }
 
 void queue_settle(struct core *core)
@@ -89,11 +101,13 @@ void queue_settle(struct core *core)
         core->queue_numbers[i] = number++;
     }
     core->queue_numbered = true;
+    CADRE_ASSERT(number == 0 || number == core->queue.count);
 }
 
 uint32_t queue_before(const struct core *core, const struct job *job)
 {
     uint32_t index = job_index(core, job);
+    CADRE_ASSERT(core->queue.count > 0);
     CADRE_ASSERT(job->state == JOB_QUEUED);
     if (core->queue_numbered) {
         return core->queue_numbers[index] - core->queue_numbers[core->queue.first];
@@ -103,6 +117,7 @@ uint32_t queue_before(const struct core *core, const struct job *job)
          i = core->queue.nodes[i].prev) {
         count++;
     }
+    CADRE_ASSERT(count < core->queue.count);
     return count;
 }
 

@@ -20,6 +20,8 @@ static const struct {
 
 void job_move(struct core *core, struct job *job, enum job_state state)
 {
+    CADRE_ASSERT(state <= JOB_PREEMPTED);
+    CADRE_ASSERT(job->id.n != 0);
     CADRE_ASSERT((job_moves[job->state].may_become >> state & 1) != 0);
     job->state = state;
     job_due(core, job, DUE_CHANGED);
@@ -36,6 +38,8 @@ static const struct {
 
 void phase_move(struct job *job, enum phase phase)
 {
+    CADRE_ASSERT(phase >= PHASE_JOIN && phase <= PHASE_DONE);
+    CADRE_ASSERT(phase == PHASE_JOIN || job->generation.number > 0);
     CADRE_ASSERT((phase_moves[job->phase].may_become >> phase & 1) != 0);
     job->phase = phase;
 }
@@ -50,6 +54,8 @@ static const struct {
 
 void worker_move(struct worker *worker, enum worker_state state)
 {
+    CADRE_ASSERT(state <= WORKER_AWAY);
+    CADRE_ASSERT(state != WORKER_FREE || worker->parties.job == NONE);
     CADRE_ASSERT((worker_moves[worker->state].may_become >> state & 1) != 0);
     worker->state = state;
 }
@@ -84,6 +90,7 @@ static const struct {
 
 void joining_move(struct task *task, enum joining joining)
 {
+    CADRE_ASSERT(joining == JOINING_NOT || task->rank == NONE);
     CADRE_ASSERT(joining <= JOINING_OUTDATED);
     CADRE_ASSERT((joining_moves[task->joining].may_become >> joining & 1) != 0);
     task->joining = joining;
@@ -96,6 +103,7 @@ bool preempt_stops(const struct job *job)
 
 bool generation_is_broken(const struct job *job)
 {
+    CADRE_ASSERT((job->due & DUE_BREAK) == 0 || job->phase == PHASE_RUN);
     return job->phase == PHASE_COLLECT || (job->due & DUE_BREAK) != 0;
 }
 

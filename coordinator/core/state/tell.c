@@ -8,6 +8,8 @@
 struct core_action *tell_job(struct core *core, const struct job *job, enum core_tell what)
 {
     struct core_action *action = action_add(core, CORE_ACTION_TELL_JOB);
+    CADRE_ASSERT(what >= CORE_TELL_PLAN && what <= CORE_TELL_BYE_SERVERS);
+    CADRE_ASSERT(what != CORE_TELL_PLAN || job->generation.number > 0);
     action->tell_job.job = job->id;
     action->tell_job.tell = what;
     action->tell_job.generation = job->generation;
@@ -21,6 +23,8 @@ struct core_action *tell_job(struct core *core, const struct job *job, enum core
 void tell_task(struct core *core, const struct job *job, uint32_t slot, enum core_tell what)
 {
     struct core_action *action = action_add(core, CORE_ACTION_TELL_JOB);
+    CADRE_ASSERT(job_task(core, job, slot)->party != NONE);
+    CADRE_ASSERT(what == CORE_TELL_BYE || what == CORE_TELL_MEMBERS);
     action->tell_job.job = job->id;
     action->tell_job.tell = what;
     action->tell_job.generation = job->generation;
@@ -42,6 +46,7 @@ void tell_word(struct core *core, const struct job *job, uint32_t slot, enum tas
     action->tell_task.type = type;
     action->tell_task.code = code;
     text_add(&text, sentence);
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
 }
 
 void tell_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan)
@@ -51,6 +56,8 @@ void tell_again(struct core *core, const struct job *job, uint32_t slot, bool kn
     uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
     bool has_news =
         job->released > job->resume || job->halt_kind != HALT_NONE || job->has_checkpoint;
+    CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     CADRE_ASSERT(worker != NONE);
     /* What is still due will be said to all of them. */
     if (job->phase == PHASE_RUN && (job->due & DUE_PLAN) == 0) {

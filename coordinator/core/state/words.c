@@ -6,6 +6,7 @@
 
 void task_title(const struct job *job, uint32_t slot, struct text *text)
 {
+    CADRE_ASSERT(slot < job->tasks);
     if (!crew_is(&job->crew)) {
         text_add(text, "task ");
         text_add_u64(text, slot);
@@ -54,6 +55,7 @@ void text_span(struct text *text, uint64_t us)
 
 void text_count(struct text *text, uint64_t count, const char *one, const char *many)
 {
+    CADRE_ASSERT(one[0] != '\0' && many[0] != '\0');
     text_add_u64(text, count);
     text_add(text, " ");
     text_add(text, count == 1 ? one : many);
@@ -61,6 +63,7 @@ void text_count(struct text *text, uint64_t count, const char *one, const char *
 
 void text_finished(const struct job *job, struct text *text)
 {
+    CADRE_ASSERT(job->phase == PHASE_DONE);
     text_add(text, "; all ");
     text_count(text, job->finished_position, "step was", "steps were");
     text_add(text, " done by then");
