@@ -27,7 +27,9 @@ static void *layout_take(struct layout *layout, size_t size, size_t count)
 {
     size_t align = alignof(max_align_t);
     size_t at = (layout->used + align - 1) / align * align;
+    CADRE_ASSERT(size > 0 && count > 0);
     layout->used = at + size * count;
+    CADRE_ASSERT(at % align == 0);
     return layout->base == NULL ? NULL : layout->base + at;
 }
 
@@ -89,12 +91,14 @@ static size_t layout_parts(
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.drains = layout_take(&layout, sizeof(*p.drains), workers);
     *ret_parts = p;
+    CADRE_ASSERT(layout.used > 0);
     return layout.used;
 }
 
 size_t core_bytes(const struct core_limits *limits)
 {
     struct parts parts;
+    CADRE_ASSERT(limits->workers_max > 0 && limits->jobs_max > 0 && limits->tasks_max > 0);
     return layout_parts(NULL, limits, &parts);
 }
 
@@ -143,6 +147,8 @@ struct core *core_init(void *memory, const struct core_options *options)
     for (uint32_t i = 0; i < limits->jobs_max; i++) {
         list_append(&core->jobs_free, i);
     }
+    CADRE_ASSERT(core->jobs_free.count == limits->jobs_max &&
+                 core->workers_free.count == limits->workers_max);
     return core;
 }
 
@@ -185,6 +191,7 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
 
 void core_step(struct core *core, const struct core_event *event, struct core_actions *out)
 {
+    CADRE_ASSERT(core->out == NULL);
     CADRE_ASSERT(event->now_us >= core->now_us);
     CADRE_ASSERT(out->capacity - out->count >= CORE_ACTIONS_PER_STEP_MAX);
     core->now_us = event->now_us;
@@ -229,11 +236,13 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
     turn_run(core);
     core->out = NULL;
     core->out_end = 0;
+    CADRE_ASSERT(out->count <= core->out_end || core->out_end == 0);
 }
 
 uint64_t core_wake_us(const struct core *core)
 {
     struct heap_entry next;
+    CADRE_ASSERT(core->out == NULL);
     if (turn_waits(core)) {
         return core->now_us;
     }

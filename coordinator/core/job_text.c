@@ -29,6 +29,7 @@ static void add_slots(struct text *text, const struct job *job, const char *befo
 static void add_too_few(const struct core *core, const struct job *job, struct text *text)
 {
     uint32_t total = offers_total(core, job);
+    CADRE_ASSERT(job->tasks_min > total);
     text_add(text, "waits for more workers: it asks for ");
     text_add_u64(text, job->tasks_min);
     add_slots(text, job, " ", job->tasks_min == 1);
@@ -69,12 +70,14 @@ static void placement_text(
         text_add_u64(&text, before);
         text_add(&text, before == 1 ? " job is before it" : " jobs are before it");
     }
+    CADRE_ASSERT(sentence[0] != '\0');
 }
 
 /* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
 static void waits_text(const struct core *core, const struct job *job, struct text *text)
 {
     uint32_t needed = wanting_needed(core, job);
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_WAIT));
     if (job->reason[0] != '\0') {
         text_add(text, job->reason);
         text_add(text, "; ");
@@ -104,6 +107,7 @@ static void waits_text(const struct core *core, const struct job *job, struct te
 
 static void form_text(const struct job *job, struct text *text)
 {
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
     if (job->state == JOB_STARTING) {
         text_add_u64(text, job->running);
         text_add(text, " of ");
@@ -122,6 +126,7 @@ static void form_text(const struct job *job, struct text *text)
 /* "is preempted (worker b drains): stops at step 41" */
 static void preempt_text(const struct job *job, struct text *text)
 {
+    CADRE_ASSERT(preempt_stops(job));
     text_add(text, "is preempted (");
     text_add(text, job->preempt_text);
     text_add(text, "): ");

@@ -46,6 +46,7 @@ static const struct {
 
 static void decide_outcomes(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->undecided == ((job->due & DUE_OUTCOMES) != 0));
     for (size_t i = 0; i < CADRE_COUNT_OF(outcomes) && job->undecided; i++) {
         if ((job->due & outcomes[i].due) != 0) {
             job->due &= ~outcomes[i].due;
@@ -57,6 +58,7 @@ static void decide_outcomes(struct core *core, struct job *job)
         }
     }
     CADRE_ASSERT(!job->undecided);
+    CADRE_ASSERT(job->id.n == 0 || (job->due & DUE_OUTCOMES) == 0);
 }
 
 static void decide_all_outcomes(struct core *core)
@@ -66,10 +68,12 @@ static void decide_all_outcomes(struct core *core)
     }
     call_answer(core, core->cancel.call, CADRE_OK, core->cancel.job, 0, "");
     core->cancel = (struct core_cancel){0};
+    CADRE_ASSERT(core->undecided.count == 0);
 }
 
 static void decide_next(struct core *core, struct job *job)
 {
+    CADRE_ASSERT((job->due & DUE_OUTCOMES) == 0);
     for (size_t i = 0; i < CADRE_COUNT_OF(decisions); i++) {
         if ((job->due & decisions[i].due) != 0) {
             job->due &= ~decisions[i].due;
@@ -105,6 +109,7 @@ static bool speak_job(struct core *core, struct job *job)
 
 static void speak_jobs(struct core *core)
 {
+    CADRE_ASSERT(core->undecided.count == 0);
     for (uint32_t turns = core->touched.count;
          turns > 0 && actions_left(core) >= ACTIONS_PER_JOB_MAX; turns--) {
         uint32_t index = list_take(&core->touched);
@@ -119,6 +124,7 @@ static void speak_jobs(struct core *core)
 
 void turn_run(struct core *core)
 {
+    CADRE_ASSERT(core->out != NULL);
     decide_all_outcomes(core);
     do {
         placement_run(core);
@@ -133,9 +139,11 @@ void turn_run(struct core *core)
         core->stray_first = (core->stray_first + 1) % STRAYS_MAX;
         core->stray_count--;
     }
+    CADRE_ASSERT(core->undecided.count == 0);
 }
 
 bool turn_waits(const struct core *core)
 {
+    CADRE_ASSERT(core->undecided.count == 0);
     return core->touched.count > 0 || core->stray_count > 0 || core->place_due;
 }

@@ -10,11 +10,13 @@
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
     struct text text = text_begin(bytes, size_bytes);
+    CADRE_ASSERT(string != NULL);
     text_add(&text, string);
 }
 
 static uint64_t committed(const struct job *job)
 {
+    CADRE_ASSERT(job->applied.least <= job->released || job->phase != PHASE_RUN);
     return job->generation.number > 0 ? job->applied.least : 0;
 }
 
@@ -49,12 +51,14 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .formed = job->phase != PHASE_JOIN,
     };
     job_text(core, job, ret_view->text);
+    CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }
 
 bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret_committed)
 {
     const struct job *job = job_find(core, id);
+    CADRE_ASSERT(core->out == NULL);
     if (job != NULL) {
         *ret_committed = committed(job);
     }
@@ -64,6 +68,7 @@ bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret
 bool core_job_state(const struct core *core, struct job_id id, enum job_state *ret_state)
 {
     const struct job *job = job_find(core, id);
+    CADRE_ASSERT(core->out == NULL);
     if (job != NULL) {
         *ret_state = job->state;
     }
@@ -118,11 +123,13 @@ void core_job_task(
             ret_view->link = core->workers[party->worker].link;
         }
     }
+    CADRE_ASSERT((ret_view->worker.n == 0) == (ret_view->state == TASK_WAITING));
 }
 
 uint32_t core_job_member(const struct core *core, struct job_id id, uint32_t rank)
 {
     const struct job *job = job_find(core, id);
+    CADRE_ASSERT(job->generation.number > 0);
     CADRE_ASSERT(job != NULL);
     CADRE_ASSERT(rank < job->roster);
     return core->members[job->first + rank];
@@ -141,11 +148,13 @@ void core_job_worker(const struct core *core, struct job_id id, uint32_t i,
 
 uint32_t core_worker_count(const struct core *core)
 {
+    CADRE_ASSERT(core->workers_live.count <= core->options.limits.workers_max);
     return core->workers_live.count;
 }
 
 uint64_t core_workers_lost(const struct core *core)
 {
+    CADRE_ASSERT(core->workers_lost <= core->worker_last);
     return core->workers_lost;
 }
 
@@ -153,6 +162,8 @@ static void show_worker(
     const struct core *core, const struct worker *worker, struct core_worker_view *ret_view)
 {
     const struct core_drained *drained = worker->drained ? drain_of(core, worker->name) : NULL;
+    CADRE_ASSERT(worker->state != WORKER_FREE);
+    CADRE_ASSERT((drained != NULL) == worker->drained);
     *ret_view = (struct core_worker_view){
         .worker = worker->id,
         .link = worker->link,
@@ -187,6 +198,7 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
 {
     const struct list *live = &core->workers_live;
     uint32_t index = *cursor == 0 ? live->first : live->nodes[*cursor - 1].next;
+    CADRE_ASSERT(*cursor <= core->options.limits.workers_max);
     if (index == LIST_NONE) {
         return false;
     }

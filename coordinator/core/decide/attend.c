@@ -13,18 +13,21 @@
 /* All that ran before the coordinator was started again have said who they are, or are gone. */
 static bool recalled(const struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->recalls);
     for (; job->recalled < job->tasks; job->recalled++) {
         const struct task *task = job_task(core, job, job->recalled);
         if (task_is_usable(task) && task->adopted && !task->joined) {
             return false;
         }
     }
+    CADRE_ASSERT(job->recalled == job->tasks);
     return true;
 }
 
 /* Who said no hello yet has nothing to end in order. */
 static void leave(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_DONE);
     if (job->leaving == LEAVING_NOT) {
         job->leaving = LEAVING_WORKERS;
         attendants_dismiss(core, job, false, true);
@@ -38,6 +41,7 @@ static void leave(struct core *core, struct job *job)
         deadline_set(core, job, DEADLINE_CREW, core->now_us + core->options.grace_us);
         job_due(core, job, DUE_BYE_SERVERS);
     }
+    CADRE_ASSERT(job->leaving != LEAVING_NOT);
 }
 
 void attend_decide(struct core *core, struct job *job)
@@ -61,4 +65,5 @@ void attend_decide(struct core *core, struct job *job)
     } else if (job->phase == PHASE_RUN) {
         deadline_clear(core, job, DEADLINE_WAIT);
     }
+    CADRE_ASSERT(job->attending[ROLE_SERVER] <= job->crew.servers);
 }

@@ -16,23 +16,27 @@
 static bool control_stands(const struct job *job)
 {
     struct cursor cursor;
+    CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
     if (job->halt_stream == STREAM_ANY) {
         return true;
     }
     if (line_at(job, job->halt_at, &cursor) && cursor.stream != job->halt_stream) {
         return false;
     }
+    CADRE_ASSERT(job->halt_stream <= LIMIT_STREAMS);
     return job->joiners_of[job->halt_stream] > 0;
 }
 
 static void control_lift(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->unheard == 0);
     if (job->reported > 0) {
         return; /* somebody is frozen, which only a plan ends */
     }
     deadline_clear(core, job, DEADLINE_DRAIN);
     halt_drop(job);
     job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CONTROL | DUE_CHANGED);
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
 }
 
 void control_decide(struct core *core, struct job *job)
@@ -64,4 +68,5 @@ void control_decide(struct core *core, struct job *job)
                cursor.stream <= LIMIT_STREAMS && job->joiners_of[cursor.stream] > 0) {
         halt_set(core, job, cursor.stream);
     }
+    CADRE_ASSERT(job->halt_kind != HALT_REGROUP || job->halt_at == job->released);
 }

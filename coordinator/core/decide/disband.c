@@ -13,6 +13,8 @@
 
 void disband(struct core *core, struct job *job, enum dismissal why)
 {
+    CADRE_ASSERT(why != DISMISSED_NOT);
+    CADRE_ASSERT(job->state != JOB_QUEUED);
     if (job->phase != PHASE_JOIN) {
         phase_move(job, PHASE_JOIN);
     }
@@ -31,10 +33,13 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     job->roster = 0;
     wanting_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(job->usable == 0 && job->present == 0 && job->halt_kind == HALT_NONE);
 }
 
 void disband_void(struct core *core, struct job *job)
 {
     bool leaves = job->preempt == PREEMPT_UNSAVED;
+    CADRE_ASSERT(job->outcome == 0);
     disband(core, job, leaves ? DISMISSED_SUPERSEDED : DISMISSED_RESET);
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
 }

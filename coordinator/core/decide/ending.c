@@ -19,6 +19,7 @@
 
 void ending_stop(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->state == JOB_STARTING || job->state == JOB_RUNNING);
     CADRE_ASSERT(job->outcome != 0);
     CADRE_ASSERT(job->stopped);
     if (job->phase == PHASE_RUN) {
@@ -30,10 +31,13 @@ void ending_stop(struct core *core, struct job *job)
     }
     job_move(core, job, JOB_ENDING);
     job_due(core, job, DUE_LEFT);
+    CADRE_ASSERT(job->state == JOB_ENDING && job->phase != PHASE_RUN);
 }
 
 void ending_finish(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->finished == job->roster);
+    CADRE_ASSERT(job->outcome == 0);
     if (job->halt_kind == HALT_STOP) { /* it was quicker */
         halt_drop(job);
         job_due(core, job, DUE_HALT);
@@ -44,12 +48,14 @@ void ending_finish(struct core *core, struct job *job)
     joiners_dismiss(core, job);
     wanting_note(core, job);
     job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
+    CADRE_ASSERT(job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT);
 }
 
 static void succeed(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->alive == 0);
     if (job->phase == PHASE_DONE) {
         text_add(&text, "finished after ");
         text_count(&text, job->finished_position, "step", "steps");
@@ -65,16 +71,19 @@ static void succeed(struct core *core, struct job *job)
         text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
     }
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
+    CADRE_ASSERT(job->outcome == JOB_SUCCEEDED);
 }
 
 bool ending_complete(const struct job *job)
 {
+    CADRE_ASSERT(job->collected <= job->gone);
     return job->state == JOB_ENDING && job->alive == 0 && job->lost == NONE && job->fresh == NONE &&
            (job->collected == job->gone || job->uncollected);
 }
 
 void ending_settle(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->alive == 0);
     CADRE_ASSERT(job->state == JOB_QUEUED || ending_complete(job));
     CADRE_ASSERT(job->outcome != 0);
     job_move(core, job, job->outcome);
@@ -100,6 +109,7 @@ void ending_settle(struct core *core, struct job *job)
 /* It has no place that it could lose. */
 static void ending_leave_queue(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outcome != 0);
     CADRE_ASSERT(job->state == JOB_QUEUED);
     queue_remove(core, job);
     core->place_due = true;
@@ -141,10 +151,12 @@ void ending_decide(struct core *core, struct job *job)
     }
     deadlines_clear(core, job);
     deadline_set(core, job, DEADLINE_COLLECT, core->now_us + core->options.collect_us);
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_COLLECT));
 }
 
 void ending_overtime(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(overtime_in_queue(job));
     overtime_ends(core, job);
     ending_leave_queue(core, job);

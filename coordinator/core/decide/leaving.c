@@ -19,6 +19,7 @@
 bool leaving_at_once(struct core *core, struct job *job, uint64_t position)
 {
     bool saved = job->has_checkpoint && job->checkpoint.position == position;
+    CADRE_ASSERT(preempt_stops(job));
     if (position > 0 && !saved) {
         return false;
     }
@@ -30,6 +31,7 @@ void leaving_gone(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED);
     CADRE_ASSERT(job->alive == 0 && job->outcome == 0);
     deadline_clear(core, job, DEADLINE_PREEMPT);
     if (job->overtime) {
@@ -56,10 +58,12 @@ void leaving_gone(struct core *core, struct job *job)
         task_vacate(core, job, slot);
     }
     job_due(core, job, DUE_REQUEUE);
+    CADRE_ASSERT(job->preempt == PREEMPT_REQUEUES);
 }
 
 void leaving_requeue(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
     if (job->preempt != PREEMPT_REQUEUES || job->waiting < job->tasks) {
         return;
     }
@@ -80,6 +84,7 @@ void leaving_requeue(struct core *core, struct job *job)
     queue_add(core, job);
     core->place_due = true;
     job_due(core, job, DUE_QUEUED | DUE_CHANGED);
+    CADRE_ASSERT(job->state == JOB_QUEUED && !job->wanting && !job->draining);
 }
 
 /* All stand at the step. */
@@ -111,4 +116,6 @@ void leaving_halted(struct core *core, struct job *job)
     joiners_dismiss(core, job);
     wanting_note(core, job);
     job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
+    CADRE_ASSERT(job->finished == job->roster);
+    CADRE_ASSERT(job->preempt == PREEMPT_SAVED);
 }

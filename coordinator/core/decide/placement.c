@@ -21,6 +21,8 @@ static void place(struct core *core, struct job *job)
 {
     uint32_t room = offers_free(core, job);
     uint32_t tasks = job->tasks < room ? job->tasks : room;
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    CADRE_ASSERT(room >= job->tasks_min);
     placement_spread(core, job, tasks, NULL);
     queue_remove(core, job);
     job->initial = tasks;
@@ -30,12 +32,14 @@ static void place(struct core *core, struct job *job)
         overtime_arm(core, job, 0);
     }
     wanting_note(core, job);
+    CADRE_ASSERT(job->alive == job->initial && job->initial >= job->tasks_min);
 }
 
 /* Jobs whose tasks have to go elsewhere may find room now. */
 static void ask_draining(struct core *core)
 {
     const struct list *drained = &core->drained;
+    CADRE_ASSERT(drained->count <= core->jobs_live.count);
     for (uint32_t i = drained->first; i != LIST_NONE; i = drained->nodes[i].next) {
         job_due(core, &core->jobs[i], DUE_CONTROL);
     }
@@ -72,4 +76,5 @@ void placement_run(struct core *core)
         /* What it waits for changed. */
         job_due(core, &core->jobs[head != LIST_NONE ? head : core->queue.first], DUE_CHANGED);
     }
+    CADRE_ASSERT(core->queue_numbered && core->queue_head_known);
 }

@@ -22,6 +22,7 @@
 static bool stays(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
+    CADRE_ASSERT(task->rank == NONE || task->rank < job->roster);
     return task_is_usable(task) && task->rank != NONE && !choice->first &&
            !(choice->drains && task_drains(core, job, task));
 }
@@ -29,6 +30,7 @@ static bool stays(const struct core *core, const struct job *job, const struct t
 static bool comes(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
+    CADRE_ASSERT(!choice->first || !choice->joins);
     if (!task_is_usable(task) || !task->joined || task->rank != NONE || task_attends(task)) {
         return false;
     }
@@ -42,6 +44,7 @@ static uint32_t next_gap(const uint32_t *members, uint32_t rank)
     while (members[rank] != NONE) {
         rank++;
     }
+    CADRE_ASSERT(members[rank] == NONE);
     return rank;
 }
 
@@ -52,6 +55,7 @@ static void seat_old(const struct core *core, const struct job *job,
 {
     uint32_t *members = core->members + job->first;
     uint32_t gap = 0;
+    CADRE_ASSERT(count > 0 && count <= job->tasks);
     for (uint32_t rank = 0; rank < job->roster; rank++) {
         const struct task *task = job_task(core, job, members[rank]);
         if (task->rank != rank || !stays(core, job, task, choice)) {
@@ -71,6 +75,7 @@ static void seat_old(const struct core *core, const struct job *job,
         members[0] = members[rank - 1];
         members[rank - 1] = NONE;
     }
+    CADRE_ASSERT(choice->first || members[0] != NONE);
 }
 
 /* Puts everybody in its place; returns how many. */
@@ -78,6 +83,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
 {
     uint32_t *members = core->members + job->first;
     uint32_t count = 0;
+    CADRE_ASSERT(job->roster <= job->tasks);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         count += stays(core, job, task, choice) || comes(core, job, task, choice);
@@ -90,6 +96,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
             members[gap] = slot;
         }
     }
+    CADRE_ASSERT(count <= job->tasks);
     return count;
 }
 
@@ -115,11 +122,13 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
     }
     drain_note(core, job, draining || (crew_is(&job->crew) && crew_drains(core, job)));
     CADRE_ASSERT(job->present == count);
+    CADRE_ASSERT(job->reported == 0);
 }
 
 /* What was true of the last generation only. */
 static void forget_last(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->finished == 0);
     deadlines_clear(core, job);
     halt_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
@@ -129,10 +138,13 @@ static void forget_last(struct core *core, struct job *job)
     job->excused = false;
     job->followed.code = CADRE_OK;
     wanting_reopen(core, job);
+    CADRE_ASSERT(job->declined == 0 && job->halt_kind == HALT_NONE);
 }
 
 void plan_make(struct core *core, struct job *job, const struct plan_choice *choice)
 {
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(job->phase != PHASE_DONE);
     proof_record(core, job, true, choice->first ? job->applied.least : choice->resume);
     roster_form(core, job, choice);
     forget_last(core, job);
@@ -158,4 +170,6 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     if (job->has_checkpoint) {
         job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
     }
+    CADRE_ASSERT(job->roster == job->present && job->roster > 0);
+    CADRE_ASSERT(job->released == job->resume);
 }

@@ -29,4 +29,5 @@ void publish_decide(struct core *core, struct job *job)
         job->checkpoint_at = POSITION_NONE;
     }
     job_due(core, job, DUE_PUBLISH | DUE_RELEASE_AGAIN | DUE_HALTED | DUE_CHANGED);
+    CADRE_ASSERT(!job->has_part && job->has_checkpoint);
 }

@@ -35,10 +35,12 @@ static void resign_gone(struct core *core, struct job *job)
             task_vacate(core, job, slot);
         }
     }
+    CADRE_ASSERT(job->roster > 0);
 }
 
 void regroup_break(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->roster > 0);
     if (job->phase != PHASE_RUN) {
         return;
     }
@@ -47,11 +49,13 @@ void regroup_break(struct core *core, struct job *job)
     job_due(core, job, DUE_ABORT);
     wanting_reopen(core, job);
     wanting_note(core, job);
+    CADRE_ASSERT(job->phase == PHASE_COLLECT);
 }
 
 static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
 {
     struct text text = text_begin(job->note, sizeof(job->note));
+    CADRE_ASSERT(survivors <= job->roster);
     text_add(&text, job->reason);
     text_add(&text, "; ");
     if (survivors < job->roster) {
@@ -70,6 +74,7 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
 
 void regroup_anew(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outcome == 0);
     if (preempt_stops(job)) {
         preempt_unsaved(core, job, job->reason);
         return;
@@ -85,6 +90,7 @@ void regroup_anew(struct core *core, struct job *job)
         text_add(&text, ", and Cadre has no checkpoint of the job");
     }
     disband(core, job, DISMISSED_RESET);
+    CADRE_ASSERT(job->phase == PHASE_JOIN && job->roster == 0);
 }
 
 /* All that there will be for now have said hello. */
@@ -92,6 +98,8 @@ static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
                     job->early_slot == NONE && (job->gone == job->owed || crew_is(&job->crew));
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
+    CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {
         complete = job->usable > 0 && job->ready == job->usable;
     }
@@ -110,12 +118,14 @@ static void decide_forming(struct core *core, struct job *job)
 /* Whether those that drain can be left out of the next generation. */
 static bool drains_now(const struct job *job, const struct edge *edge, uint32_t aligned)
 {
+    CADRE_ASSERT(edge->draining <= job->present);
     return edge->draining > 0 && edge->staying != NONE &&
            job->present - edge->draining + aligned >= job_members_min(job);
 }
 
 static uint32_t aligned_joiners(const struct job *job, const struct edge *edge)
 {
+    CADRE_ASSERT(!edge->aligned || edge->stream <= LIMIT_STREAMS);
     return edge->aligned ? job->joiners_of[edge->stream] : 0;
 }
 
@@ -126,12 +136,15 @@ static void plan_on(struct core *core, struct job *job, const struct edge *edge,
         .joins = edge->aligned && !preempt_stops(job),
         .stream = edge->stream,
         .drains = drains};
+    CADRE_ASSERT(edge->source != NONE);
+    CADRE_ASSERT(!drains || edge->staying != NONE);
     plan_make(core, job, &choice);
 }
 
 /* Of a job that is preempted: whoever is left saves where it stands, and nobody is waited for. */
 static void plan_last(struct core *core, struct job *job, const struct edge *edge)
 {
+    CADRE_ASSERT(preempt_stops(job));
     if (!leaving_at_once(core, job, edge->position)) {
         plan_on(core, job, edge, false);
     }
@@ -143,6 +156,8 @@ static void decide_halted(struct core *core, struct job *job)
     struct edge edge = edge_find(core, job);
     uint32_t aligned = aligned_joiners(job, &edge);
     bool stuck = false;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(job->reported == job->roster);
     CADRE_ASSERT(edge.source != NONE);
     CADRE_ASSERT(edge.position == job->halt_at);
     if (preempt_stops(job)) {
@@ -175,6 +190,7 @@ static void decide_halted(struct core *core, struct job *job)
     deadlines_clear(core, job);
     collect_reason(job, sentence, false);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(job->phase == PHASE_COLLECT);
 }
 
 /* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
@@ -183,6 +199,7 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
 {
     bool progressed = edge->source != NONE && edge->position > job->resume;
     bool allowed = true;
+    CADRE_ASSERT(job->phase == PHASE_COLLECT);
     if (job->counted || job->excused) {
         return true;
     }
@@ -195,6 +212,7 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
         return true;
     }
     job->counted = true;
+    CADRE_ASSERT(job->counted);
     return allowed;
 }
 
@@ -203,6 +221,7 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
  * that: its program cannot begin there. */
 static void step_back(struct core *core, struct job *job, const struct edge *edge)
 {
+    CADRE_ASSERT(edge->position < job->resume);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool there = task->position == edge->position && (task->clean || edge->position > 0);
@@ -215,6 +234,8 @@ static void step_back(struct core *core, struct job *job, const struct edge *edg
 static void decide_collected(struct core *core, struct job *job)
 {
     struct edge edge = edge_find(core, job);
+    CADRE_ASSERT(job->phase == PHASE_COLLECT);
+    CADRE_ASSERT(job->reported == job->present);
     if (!account(core, job, &edge)) {
         return;
     }
@@ -244,6 +265,7 @@ static void decide_collected(struct core *core, struct job *job)
 void regroup_decide(struct core *core, struct job *job)
 {
     bool halted = job->halt_kind == HALT_REGROUP && job->finished == 0;
+    CADRE_ASSERT(job->reported <= job->present);
     if (job->outcome != 0) {
         return;
     }

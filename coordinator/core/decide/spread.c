@@ -13,6 +13,7 @@
 /* Free slots of the worker that the job's tasks may have. */
 static uint32_t room_on(const struct core *core, uint32_t worker, const struct job *job)
 {
+    CADRE_ASSERT(core->workers[worker].counted_free <= core->workers[worker].slots);
     return worker_serves(core, worker, job) ? core->workers[worker].counted_free : 0;
 }
 
@@ -24,6 +25,7 @@ static uint32_t fill_level(const struct core *core, const struct job *job, uint3
     const struct list *live = &core->workers_live;
     uint32_t low = 0;
     uint32_t high = LIMIT_SLOTS_PER_WORKER;
+    CADRE_ASSERT(tasks > 0);
     while (low < high) {
         uint32_t level = (low + high) / 2;
         uint64_t taken = 0;
@@ -37,15 +39,18 @@ static uint32_t fill_level(const struct core *core, const struct job *job, uint3
             low = level + 1;
         }
     }
+    CADRE_ASSERT(low <= LIMIT_SLOTS_PER_WORKER);
     return low;
 }
 
 static uint32_t next_empty(const struct core *core, const struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(job->waiting > job->declined);
     while (task->state != TASK_WAITING || task->refill == REFILL_LATER) {
         task = job_task(core, job, ++slot);
     }
+    CADRE_ASSERT(slot < job->tasks);
     return slot;
 }
 
@@ -58,6 +63,7 @@ struct share {
 static void hand_out(struct core *core, struct job *job, const struct share *share, uint32_t *slot,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
+    CADRE_ASSERT(share->slots <= core->workers[share->worker].counted_free);
     for (uint32_t i = 0; i < share->slots; i++) {
         *slot = next_empty(core, job, *slot);
         task_place(core, job, *slot, share->worker, job->incarnation_max + 1);
@@ -74,6 +80,7 @@ static void spread_many(struct core *core, struct job *job, uint32_t tasks,
     const struct list *live = &core->workers_live;
     uint32_t level = fill_level(core, job, tasks);
     uint64_t above = 0;
+    CADRE_ASSERT(tasks > FEW_TASKS);
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
         uint32_t unused = room_on(core, i, job);
         above += unused > level ? unused - level : 0;
@@ -93,6 +100,7 @@ static void spread_many(struct core *core, struct job *job, uint32_t tasks,
         left -= share.slots;
     }
     CADRE_ASSERT(left == 0);
+    CADRE_ASSERT(singles == 0);
 }
 
 /* The worker of the next slot; it is found, or put, in its place among the shares. */
@@ -100,6 +108,8 @@ static uint32_t pick(
     struct core *core, const struct job *job, struct share shares[FEW_TASKS], uint32_t count)
 {
     uint32_t worker = offers_best(core, job->gpus);
+    CADRE_ASSERT(count < FEW_TASKS);
+    CADRE_ASSERT(core->workers[worker].counted_free > 0);
     CADRE_ASSERT(worker != NONE);
     core->workers[worker].counted_free--;
     offers_changed(core, worker);
@@ -113,6 +123,7 @@ static uint32_t pick(
     }
     memmove(&shares[at + 1], &shares[at], (count - at) * sizeof(*shares));
     shares[at] = (struct share){.worker = worker, .slots = 1};
+    CADRE_ASSERT(at <= count);
     return count + 1;
 }
 
@@ -123,6 +134,7 @@ static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     struct share shares[FEW_TASKS];
     uint32_t count = 0;
     uint32_t slot = 0;
+    CADRE_ASSERT(tasks <= FEW_TASKS);
     for (uint32_t i = 0; i < tasks; i++) {
         count = pick(core, job, shares, count);
     }
@@ -133,12 +145,15 @@ static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     for (uint32_t i = 0; i < count; i++) {
         hand_out(core, job, &shares[i], &slot, placed);
     }
+    CADRE_ASSERT(count <= tasks);
 }
 
 /* Slots are handed out worker by worker, so that tasks of one worker are neighbours. */
 void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
+    CADRE_ASSERT(tasks <= offers_free(core, job));
+    CADRE_ASSERT(tasks <= job->waiting - job->declined);
     if (tasks <= FEW_TASKS) {
         spread_few(core, job, tasks, placed);
     } else {
@@ -150,6 +165,7 @@ static uint32_t home_of(const struct core *core, const struct job *job, const st
 {
     const struct list *live = &core->workers_live;
     uint32_t i = live->first;
+    CADRE_ASSERT(task->home.n != 0);
     while (i != LIST_NONE && core->workers[i].id.n != task->home.n) {
         i = live->nodes[i].next;
     }
@@ -162,6 +178,7 @@ uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
 {
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     uint32_t gone = 0;
+    CADRE_ASSERT(job->crew.servers == 0 || count <= job->waiting);
     for (uint32_t i = 0; i < job->crew.servers && gone < count; i++) {
         const struct task *task = job_task(core, job, first + i);
         bool waits = task->state == TASK_WAITING && task->home.n != 0;
@@ -172,5 +189,6 @@ uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
             gone++;
         }
     }
+    CADRE_ASSERT(gone <= count);
     return gone;
 }

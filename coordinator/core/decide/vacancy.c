@@ -13,6 +13,8 @@
 
 static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 {
+    CADRE_ASSERT(!job_task(core, job, slot)->unplaced);
+    CADRE_ASSERT(job_task(core, job, slot)->state == TASK_STARTING);
     job_task(core, job, slot)->unplaced = true;
     job_task(core, job, slot)->next_fresh = NONE;
     if (job->fresh == NONE) {
@@ -22,11 +24,13 @@ static void fresh_add(struct core *core, struct job *job, uint32_t slot)
     }
     job->fresh_last = slot;
     job_due(core, job, DUE_CHANGED);
+    CADRE_ASSERT(job->fresh != NONE);
 }
 
 void vacancy_run(struct core *core, bool grow)
 {
     uint32_t index = core->wanting.first;
+    CADRE_ASSERT(core->slots_free[0] <= core->slots_total[0]);
     while (index != LIST_NONE && core->slots_free[0] > 0) {
         struct job *job = &core->jobs[index];
         uint32_t next = core->wanting.nodes[index].next;

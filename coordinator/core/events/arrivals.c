@@ -17,6 +17,7 @@ static void raise_by_arrival(
     struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
     uint64_t released = arrived->applied;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     if (arrived->wanted > released + 1) {
         released = arrived->wanted - 1;
     }
@@ -35,6 +36,8 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(party->up_to >= job->resume);
     if (arrived->applied <= job->released && arrived->applied <= arrived->up_to &&
         arrived->up_to <= job->released + LIMIT_WINDOW_STEPS &&
         arrived->wanted <= job->released + 1) {
@@ -58,6 +61,7 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
 /* Whether the slot that an arrival names is one of the party's members. */
 static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t party)
 {
+    CADRE_ASSERT(party < job->parties);
     return slot < job->tasks && job_task(core, job, slot)->party == party &&
            job_task(core, job, slot)->rank != NONE;
 }
@@ -65,6 +69,7 @@ static bool is_member(const struct core *core, const struct job *job, uint32_t s
 /* What all have applied may be recorded and published. */
 static void applied_rose(struct core *core, struct job *job, uint64_t before)
 {
+    CADRE_ASSERT(job->applied.least >= before);
     if (job->applied.least > before) {
         health_progress(core, job, job->applied.least - before);
         restarts_step_applied(core, job);
@@ -119,4 +124,6 @@ void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived
     if (job->joiners > 0 || job->halt_kind != HALT_NONE || job->draining) {
         job_due(core, job, DUE_CONTROL);
     }
+    CADRE_ASSERT(party->applied <= party->up_to);
+    CADRE_ASSERT(job->arrived.least <= party->up_to && job->applied.least <= party->applied);
 }

@@ -17,6 +17,9 @@ void crew_exited(struct core *core, struct job *job, uint32_t slot, const struct
     struct task *task = job_task(core, job, slot);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(task_attends(task));
+    CADRE_ASSERT(task->state == TASK_EXITED);
+    CADRE_ASSERT(death->code != CADRE_OK);
     crew_changed(core, job, slot);
     if (job->phase == PHASE_DONE) {
         if (job->preempt == PREEMPT_NOT && (exit->code != 0 || exit->signal != 0)) {
@@ -39,6 +42,8 @@ void crew_exited(struct core *core, struct job *job, uint32_t slot, const struct
 
 void crew_lost(struct core *core, struct job *job, uint32_t slot, const char *sentence)
 {
+    CADRE_ASSERT(task_attends(job_task(core, job, slot)));
+    CADRE_ASSERT(sentence[0] != '\0');
     crew_changed(core, job, slot);
     if (job->phase == PHASE_DONE || job->preempt > PREEMPT_STOPS) {
         return;

@@ -24,6 +24,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     const struct task *task = job_task(core, job, slot);
     bool unborn = task->pid == 0 && exit->signal == 0;
     struct text text = text_begin(ret_death->text, sizeof(ret_death->text));
+    CADRE_ASSERT(task->state == TASK_EXITED);
     ret_death->code = unborn ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
     ret_death->exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
                            : exit->code != 0 ? exit->code
@@ -55,6 +56,8 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
         text_add(&text, ": ");
         text_add(&text, exit->text);
     }
+    CADRE_ASSERT(ret_death->exit_code != 0);
+    CADRE_ASSERT(ret_death->code != CADRE_OK && ret_death->text[0] != '\0');
 }
 
 void failure_silent(struct core *core, struct job *job)
@@ -88,15 +91,18 @@ void failure_early(struct core *core, struct job *job)
         job->counted = true;
         generation_breaks(core, job, sentence, false);
     }
+    CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
 /* It gets another place. The others wait for that one's hello as long as for their own. */
 static void owe_again(struct core *core, struct job *job, struct task *task, const char *why)
 {
     struct text reason = text_begin(job->reason, sizeof(job->reason));
+    CADRE_ASSERT(job->generation.number == 0);
     text_add(&reason, why);
     deadline_clear(core, job, DEADLINE_FORM);
     task_owe(job, task);
+    CADRE_ASSERT(task->refill == REFILL_AT_ONCE);
 }
 
 /* Before the first plan. A status is how the program is, and starting it again would change
@@ -105,6 +111,8 @@ static void exited_new(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(job->phase == PHASE_JOIN && job->generation.number == 0);
+    CADRE_ASSERT(task->rank == NONE);
     if (task_drains(core, job, task)) {
         owe_again(core, job, task, death->text);
     } else if (exit->signal != 0) {
@@ -134,6 +142,8 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(job->phase != PHASE_DONE);
     if (task_drains(core, job, task) || (task->adopted && !task->joined)) {
         return; /* the latter may have been told to end before the coordinator was started again */
     }
@@ -158,6 +168,7 @@ static void member_followed(struct job *job, const struct death *death)
         job->followed.exit_code = death->exit_code;
         memcpy(job->followed.text, death->text, sizeof(job->followed.text));
     }
+    CADRE_ASSERT(job->followed.code != CADRE_OK);
 }
 
 static void exited_member(struct core *core, struct job *job, uint32_t slot,
@@ -168,6 +179,8 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine goes, perhaps */
     bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
     bool froze = job->phase == PHASE_COLLECT && task->reported;
+    CADRE_ASSERT(task->rank != NONE);
+    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
     if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
         member_followed(job, death); /* between its report and bye: if the others come, no harm */
         return;
@@ -191,6 +204,7 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     }
     task_resigns(core, job, slot);
     generation_breaks(core, job, death->text, froze);
+    CADRE_ASSERT(task->rank == NONE);
 }
 
 void failure_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit)
@@ -200,6 +214,7 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     const struct task *task = job_task(core, job, slot);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
     bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
+    CADRE_ASSERT(task->state == TASK_EXITED);
     if (again && job->generation.number == 0 && !task_attends(task)) {
         task_owe(job, job_task(core, job, slot));
     } else if (counts) {
@@ -230,6 +245,9 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     const struct party *party = job_party(core, job, task->party);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(task->state == TASK_LOST);
+    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(how[0] != '\0');
     task_title(job, slot, &text);
     text_add(&text, " was lost with worker ");
     text_add(&text, core->workers[party->worker].name);

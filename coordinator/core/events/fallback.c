@@ -13,6 +13,7 @@
 static void tell_step(
     struct text *text, const char *before, uint64_t position, struct job_id source)
 {
+    CADRE_ASSERT(before[0] != '\0');
     text_add(text, before);
     text_add_u64(text, position);
     if (source.n != 0) {
@@ -33,6 +34,7 @@ static void tell_damage(struct text *text, const struct core_checkpoint_damaged 
 /* Its tasks were started to go on from a checkpoint, and no generation of them is formed yet. */
 static bool waits_for_checkpoint(const struct job *job)
 {
+    CADRE_ASSERT(job->id.n != 0);
     return job->phase == PHASE_JOIN && job->outcome == 0 && job->state != JOB_QUEUED &&
            job->preempt == PREEMPT_NOT;
 }
@@ -42,6 +44,7 @@ static void own_damaged(
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_CHECKPOINT_LOST, true);
     struct text why = text_begin(record->lost.why, sizeof(record->lost.why));
+    CADRE_ASSERT(!damaged->is_origin);
     record->lost.position = damaged->position;
     text_add(&why, damaged->why);
     if (!job->has_checkpoint || job->checkpoint.position != damaged->position) {
@@ -56,11 +59,13 @@ static void own_damaged(
         tell_damage(&reason, damaged);
         job_due(core, job, DUE_ANEW);
     }
+    CADRE_ASSERT(job->has_checkpoint == damaged->has_previous);
 }
 
 static void origin_falls_back(
     struct core *core, struct job *job, const struct core_checkpoint_damaged *damaged)
 {
+    CADRE_ASSERT(job->has_checkpoint);
     CADRE_ASSERT(damaged->previous.position < damaged->position);
     record_add(core, job, CORE_RECORD_ORIGIN, true)->checkpoint = damaged->previous;
     job->checkpoint = damaged->previous;
@@ -73,6 +78,7 @@ static void origin_falls_back(
     if (waits_for_checkpoint(job)) {
         job_due(core, job, DUE_DISBAND);
     }
+    CADRE_ASSERT(job->checkpoint.position < damaged->position);
 }
 
 /* Where nobody waits for it, it stays the one that is named: who needs it finds this out again. */
@@ -81,6 +87,7 @@ static void origin_damaged(
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(damaged->is_origin);
     if (!job->has_checkpoint || job->checkpoint.position != damaged->position) {
         return; /* its own counts */
     }
@@ -111,6 +118,7 @@ void fallback_restored(struct core *core, struct job *job)
 {
     bool gone_back =
         job->generation.number == 0 && job->has_checkpoint && waits_for_checkpoint(job);
+    CADRE_ASSERT(!gone_back || job->roster == 0);
     for (uint32_t slot = 0; slot < job->tasks && gone_back; slot++) {
         if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_RESET);

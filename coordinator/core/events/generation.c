@@ -19,6 +19,7 @@
 
 void generation_await(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->running <= job->alive);
     if (job->phase == PHASE_JOIN && job->outcome == 0 && !deadline_armed(job, DEADLINE_FORM) &&
         job->running == job->alive && job->ready > 0 && job->ready < job->usable) {
         deadline_set(core, job, DEADLINE_FORM, core->now_us + core->options.form_us);
@@ -30,6 +31,7 @@ void generation_overdue(struct core *core, struct job *job)
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     uint32_t slot = 0;
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_FORM));
     if (job->phase != PHASE_JOIN || job->ready == job->usable) {
         return;
     }
@@ -45,6 +47,7 @@ void generation_overdue(struct core *core, struct job *job)
     text_add_u64(&text, job->usable);
     text_add(&text, " tasks joined");
     job_fail(core, job, CADRE_DEADLINE_EXCEEDED, 1, sentence);
+    CADRE_ASSERT(job->outcome != 0);
 }
 
 /* The daemon has checked the frame's version by its preamble already; here it is checked again. */
@@ -79,16 +82,20 @@ static void hello_taken(
     struct core *core, struct job *job, struct task *task, const struct task_hello *hello)
 {
     struct text address = text_begin(task->mesh_address, sizeof(task->mesh_address));
+    CADRE_ASSERT(task_is_usable(task));
     task->pid = hello->pid;
     task->replicas = hello->replicas;
     text_add(&address, hello->mesh_address);
     task_joins_in(job, task);
     job_due(core, job, DUE_CHANGED);
+    CADRE_ASSERT(task->joined && task->pid == hello->pid);
 }
 
 /* Before a plan: the roster forms. */
 static void hello_forms(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
+    CADRE_ASSERT(job->joined > 0);
     if (job->outcome != 0) {
         return; /* it is being stopped */
     }
@@ -108,6 +115,8 @@ static void hello_member(
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
+    CADRE_ASSERT(job->phase != PHASE_JOIN);
     tell_again(core, job, slot, ours);
     crew_tell(core, job, slot);
     if (!ours || job->phase != PHASE_RUN || job->outcome != 0) {
@@ -130,6 +139,7 @@ void generation_hello(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->dismissed == DISMISSED_NOT);
     task_name(core, job, slot, &text);
     cadre_status code = hello_check(hello, &text);
     if (code != CADRE_OK) {
@@ -171,6 +181,7 @@ void generation_join(
 {
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    CADRE_ASSERT(task->dismissed == DISMISSED_NOT);
     if (!runs || task_attends(task) || task->rank != NONE || !task->joined ||
         join->stream > LIMIT_STREAMS) {
         return;
@@ -181,4 +192,5 @@ void generation_join(
     }
     job_due(core, job,
         DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_COLLECT ? (uint32_t)DUE_REGROUP : 0));
+    CADRE_ASSERT(task->joining != JOINING_NOT);
 }

@@ -22,6 +22,7 @@
 /* Its process was seen. */
 static void task_runs(struct core *core, struct job *job, struct task *task, uint32_t pid)
 {
+    CADRE_ASSERT(task->party != NONE);
     if (task->state != TASK_STARTING) {
         return;
     }
@@ -32,6 +33,7 @@ static void task_runs(struct core *core, struct job *job, struct task *task, uin
     }
     generation_await(core, job);
     job_due(core, job, DUE_CHANGED);
+    CADRE_ASSERT(task->state == TASK_RUNNING);
 }
 
 void task_started(struct core *core, uint32_t worker, const struct agent_task_started *started)
@@ -66,6 +68,7 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
         record->task_exit.state = TASK_LOST; /* after a start of the coordinator, too */
     }
     job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_CREW);
+    CADRE_ASSERT(task->state != TASK_RUNNING);
 }
 
 void task_collected(
@@ -92,6 +95,7 @@ void task_collected(
 void task_lose(struct core *core, struct job *job, uint32_t slot, const char *how)
 {
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->party != NONE);
     if (task->state == TASK_STARTING || task->state == TASK_RUNNING) {
         task_move(job, task, TASK_LOST);
         task->unsaid = true;
@@ -107,6 +111,7 @@ void task_lose(struct core *core, struct job *job, uint32_t slot, const char *ho
 static void say_again_to_dismissed(
     struct core *core, const struct job *job, uint32_t slot, enum task_up_type type)
 {
+    CADRE_ASSERT(job_task(core, job, slot)->dismissed != DISMISSED_NOT);
     if (type == TASK_UP_HELLO) {
         /* Rule 16: it must not run on as if it had seen the end. */
         tell_word(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
@@ -119,6 +124,7 @@ void task_said(struct core *core, uint32_t worker, const struct agent_said *said
     struct job *job;
     uint32_t slot = said->task.slot;
     struct task *task = task_find(core, worker, said->task, &job);
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     if (task == NULL) {
         task_stop(core, worker, said->task);
         return;

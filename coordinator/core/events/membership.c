@@ -70,6 +70,7 @@ static void worker_bind(
     struct core *core, uint32_t worker, struct link_id link, const struct agent_hello *hello)
 {
     struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(link.n != 0);
     if (w->state == WORKER_CONNECTED && w->link.n != link.n) {
         stream_refuse(core, w->link, CADRE_ABORTED, "the worker came back on a newer stream");
     }
@@ -97,12 +98,15 @@ static void worker_bind(
     struct core_action *action = action_add(core, CORE_ACTION_WELCOME);
     action->welcome.link = link;
     action->welcome.worker = w->id;
+    CADRE_ASSERT(w->state == WORKER_CONNECTED && w->link.n == link.n);
+    CADRE_ASSERT(worker_by_link(core, link) == worker);
 }
 
 /* What the agent holds: those not wanted are ended. */
 static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
 {
     struct link_id link = core->workers[worker].link;
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     for (size_t i = 0; i < hello->task_count; i++) {
         struct job *job;
         struct task *task = task_find(core, worker, hello->tasks[i], &job);
@@ -115,6 +119,7 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
             task->listed_step = core->steps;
         }
     }
+    CADRE_ASSERT(core->stray_count <= STRAYS_MAX);
 }
 
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
@@ -122,6 +127,7 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
  * it repeats the hellos of its tasks. */
 static void party_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
 {
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     /* After a start of the coordinator nobody knows whether this daemon ever had what it does not
      * list. Before the first plan its task has no state, and is started (again). */
     bool known = !expected || job->generation.number == 0;
@@ -145,6 +151,7 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker, bo
 static void worker_resume(struct core *core, uint32_t worker, bool expected)
 {
     struct party_ref ref = core->workers[worker].parties;
+    CADRE_ASSERT(!core->workers[worker].overdue && !core->workers[worker].expected);
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
         struct party_ref next = job_party(core, job, ref.party)->next;
@@ -162,6 +169,7 @@ static void worker_join(struct core *core, struct link_id link, const struct age
     if (hello->draining) {
         worker_draining(core, worker); /* before anything is placed on it */
     }
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
 }
 
 void member_hello(struct core *core, struct link_id link, const struct agent_hello *hello)
@@ -169,6 +177,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     cadre_status code = hello_check(core, hello, sentence);
+    CADRE_ASSERT(link.n != 0);
     if (code != CADRE_OK) {
         stream_refuse(core, link, code, sentence);
         return;
@@ -218,6 +227,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
 static void reports_lapse(struct core *core, uint32_t worker)
 {
     struct party_ref at = core->workers[worker].parties;
+    CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
         for (uint32_t slot = party_first(core, job, worker);
@@ -236,18 +246,23 @@ static void reports_lapse(struct core *core, uint32_t worker)
 static void worker_goes_away(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state == WORKER_CONNECTED);
+    CADRE_ASSERT(worker_by_link(core, w->link) == worker);
     map_remove(&core->workers_by_link, w->link.n, worker);
     worker_move(w, WORKER_AWAY);
     w->link.n = 0;
     worker_offer(core, worker);
     reports_lapse(core, worker);
+    CADRE_ASSERT(w->state == WORKER_AWAY && w->counted_free == 0);
 }
 
 void worker_hang_up(struct core *core, uint32_t worker, const char *sentence)
 {
+    CADRE_ASSERT(core->workers[worker].link.n != 0);
     stream_refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
     core->workers[worker].silent = true;
     worker_goes_away(core, worker);
+    CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
 }
 
 void member_link_down(struct core *core, struct link_id link)
@@ -269,6 +284,8 @@ void member_link_down(struct core *core, struct link_id link)
 void worker_lose(struct core *core, uint32_t worker, const char *how)
 {
     struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    CADRE_ASSERT(how[0] != '\0');
     w->leaves = false;
     while (w->parties.job != NONE) {
         struct job *job = &core->jobs[w->parties.job];
@@ -287,4 +304,5 @@ void worker_lose(struct core *core, uint32_t worker, const char *how)
         map_remove(&core->workers_by_link, w->link.n, worker);
     }
     worker_forget(core, worker);
+    CADRE_ASSERT(w->state == WORKER_FREE);
 }

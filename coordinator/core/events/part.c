@@ -42,4 +42,6 @@ void part_take(struct core *core, struct job *job, uint32_t slot, const struct t
     job->part.manifest_bytes = part->size_bytes;
     memcpy(job->part.manifest_sha256, part->sha256, sizeof(job->part.manifest_sha256));
     job_due(core, job, DUE_PART);
+    CADRE_ASSERT(job->part.position <= job->released);
+    CADRE_ASSERT(job->part.path[0] != '\0');
 }

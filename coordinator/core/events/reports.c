@@ -22,6 +22,7 @@ static void report_finished(
     struct task *task = job_task(core, job, slot);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(task->rank != NONE && task->reported);
     if (task->finished) {
         return;
     }
@@ -65,6 +66,7 @@ static void report_finished(
         job_due(core, job, DUE_FINISH);
     }
     job_due(core, job, job->has_part ? DUE_PART : 0u);
+    CADRE_ASSERT(job->finished > 0 && job->finished <= job->roster);
 }
 
 /* It froze, and not because a halt asks for it: a member lost its peers and nobody is known to have
@@ -76,6 +78,8 @@ static void report_unordered(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool lifted = report->reason == REPORT_HALT;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(report->reason != REPORT_FINISHED && report->reason != REPORT_FAILED);
     task_name(core, job, slot, &text);
     text_add(&text, lifted ? " stood before step " : " lost its peers in step ");
     text_add_u64(&text, report->position);
@@ -91,6 +95,7 @@ static void report_unordered(
     } else {
         generation_breaks(core, job, sentence, true);
     }
+    CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
 /* The program's own function failed, or the programs disagree: no regroup mends that. */
@@ -101,6 +106,7 @@ static void report_failed(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool says = report->text != NULL && report->text[0] != '\0';
+    CADRE_ASSERT(report->reason == REPORT_FAILED);
     task_name(core, job, slot, &text);
     text_add(&text, attends ? " failed" : " failed in step ");
     if (!attends) {
@@ -117,6 +123,7 @@ void report_take(
     struct task *task = job_task(core, job, slot);
     bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
     bool current = generation_equal(report->generation, job->generation);
+    CADRE_ASSERT(task_is_usable(task));
     if (task_attends(task)) { /* it takes part in no step */
         if (report->reason == REPORT_FAILED && job->phase != PHASE_DONE && task->joined) {
             report_failed(core, job, slot, report);

@@ -19,6 +19,7 @@
 static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
     if (!crew_fits(spec)) {
         text_add(&text, "a job with parameter servers has as many tasks as its crew, which are ");
         text_add_u64(&text, crew_tasks(&spec->crew));
@@ -68,6 +69,8 @@ void job_submit(struct core *core, const struct core_submit *submit)
     text_add(&note, submit->note != NULL ? submit->note : "");
     call_answer(core, submit->call, CADRE_OK, id, queue_before(core, job), job->note);
     job_due(core, job, DUE_CHANGED);
+    CADRE_ASSERT(core->job_last == id.n);
+    CADRE_ASSERT(core->queue.count > 0);
 }
 
 void job_cancel(struct core *core, const struct core_cancel *cancel)
@@ -133,6 +136,7 @@ static void drain_record(
     struct core *core, const struct core_drained *drained, enum core_record_type type)
 {
     struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
+    CADRE_ASSERT(type == CORE_RECORD_DRAINED || type == CORE_RECORD_UNDRAINED);
     record->type = type;
     record->sync = true;
     record->drained = *drained;
@@ -146,6 +150,7 @@ static void worker_undrain(struct core *core, const struct core_drain *drain)
     const char *name = drain->drained.worker;
     const struct core_drained *known = drain_of(core, name);
     uint32_t worker = worker_by_name(core, name);
+    CADRE_ASSERT(drain->ends);
     if (known == NULL) {
         bool leaves = worker != NONE && core->workers[worker].leaves;
         text_add(&text, "no client drained a worker named ");
@@ -162,6 +167,7 @@ static void worker_undrain(struct core *core, const struct core_drain *drain)
         drain_ends(core, worker);
     }
     call_answer(core, drain->call, CADRE_OK, none, 0, "");
+    CADRE_ASSERT(drain_of(core, drain->drained.worker) == NULL);
 }
 
 void worker_drain(struct core *core, const struct core_drain *drain)

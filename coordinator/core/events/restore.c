@@ -30,6 +30,7 @@ static void restore_end(struct core *core, struct job_id job, const char *senten
 {
     struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
     struct text text = text_begin(record->ended.text, sizeof(record->ended.text));
+    CADRE_ASSERT(job.n > core->job_last);
     record->type = CORE_RECORD_ENDED;
     record->sync = true;
     record->job = job;
@@ -39,6 +40,7 @@ static void restore_end(struct core *core, struct job_id job, const char *senten
     text_add(&text, sentence);
     action_add(core, CORE_ACTION_JOB_ENDED)->job = job;
     core->job_last = job.n;
+    CADRE_ASSERT(core->job_last == job.n);
 }
 
 static uint32_t expected_worker(struct core *core, const char *name)
@@ -54,6 +56,7 @@ static void restore_task(
 {
     struct task *task = job_task(core, job, restore->slot);
     uint32_t worker = restore->lost ? NONE : expected_worker(core, restore->worker);
+    CADRE_ASSERT(task->state == TASK_WAITING);
     if (worker == NONE) {
         task->incarnation = restore->incarnation;
         crew_relives(job, task, restore);
@@ -72,6 +75,7 @@ static void restore_task(
             job->silent_slot = restore->slot;
         }
     }
+    CADRE_ASSERT(task->party != NONE);
 }
 
 /* Ranks whose member is gone get slots that are not in the generation, each its own: nobody finds
@@ -80,6 +84,7 @@ static void restore_gaps(const struct core *core, struct job *job)
 {
     uint32_t *members = core->members + job->first;
     uint32_t slot = 0;
+    CADRE_ASSERT(job->roster <= job->tasks);
     for (uint32_t rank = 0; rank < job->roster; rank++) {
         if (members[rank] != NONE) {
             continue;
@@ -121,11 +126,13 @@ static void restore_roster(
         }
     }
     restore_gaps(core, job);
+    CADRE_ASSERT(job->present <= job->roster);
 }
 
 static void restore_ledger(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
+    CADRE_ASSERT(job->present > 0);
     barrier_open(core, job);
     health_progress(core, job, 0);
     barrier_raise(core, job, restore->released);
@@ -143,6 +150,7 @@ static void restore_ledger(
             job->streams_recorded |= UINT64_C(1) << (stream->stream - 1);
         }
     }
+    CADRE_ASSERT(job->released >= job->resume);
 }
 
 /* It was being stopped, or had failed after its end: so it ends. */
@@ -150,6 +158,7 @@ static void restore_ending(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
     struct text text = text_begin(job->text, sizeof(job->text));
+    CADRE_ASSERT(job->outcome == 0);
     job->outcome = restore->ending_as.state;
     job->code = restore->ending_as.code;
     job->exit_code = restore->ending_as.exit_code;
@@ -162,6 +171,7 @@ static void restore_ending(
         }
     }
     job_due(core, job, DUE_LEFT);
+    CADRE_ASSERT(job_state_is_final(job->outcome));
 }
 
 /* Members ended while nobody looked, or before: the generation cannot go on. */
@@ -169,6 +179,7 @@ static void restore_regroup(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->present < job->roster);
     text_add_u64(&text, job->roster - job->present);
     text_add(&text, " of ");
     text_count(&text, job->roster, "task", "tasks");
@@ -177,11 +188,13 @@ static void restore_regroup(struct core *core, struct job *job)
     generation_breaks(core, job, sentence, true);
     deadline_set(core, job, DEADLINE_REPORT,
         core->now_us + core->options.lease_us + core->options.report_us);
+    CADRE_ASSERT(generation_is_broken(job));
 }
 
 /* Nobody of the generation is left, so who was to join it has nobody to join. */
 static void restore_anew(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
     job->begins_anew = job->generation.number > 0;
     job->roster = 0;
     crew_begins_anew(core, job);
@@ -190,11 +203,14 @@ static void restore_anew(struct core *core, struct job *job)
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }
+    CADRE_ASSERT(job->usable == 0);
 }
 
 static void restore_started(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    CADRE_ASSERT(restore->started);
     queue_remove(core, job);
     job_move(core, job, JOB_STARTING);
     if (restore->generation.number > 0) {
@@ -252,6 +268,7 @@ static void restore_started(
     }
     wanting_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(job->state != JOB_QUEUED);
 }
 
 void restore_job(struct core *core, const struct core_restore_job *restore)
@@ -285,4 +302,5 @@ void restore_done(struct core *core, const struct core_restore_done *done)
     if (done->job_max > core->job_last) {
         core->job_last = done->job_max;
     }
+    CADRE_ASSERT(core->job_last >= done->job_max);
 }

@@ -29,6 +29,7 @@ static bool copy_is_heard(const struct core *core, const struct job *job, uint32
     uint32_t first = crew_first(&job->crew, ROLE_SERVER);
     uint32_t next = first + (slot - first + 1) % job->crew.servers;
     const struct task *copy = job_task(core, job, next);
+    CADRE_ASSERT(job_task(core, job, slot)->role == ROLE_SERVER);
     return job->crew.backups && next != slot && task_is_usable(copy) &&
            lease_hears(core, job_party(core, job, copy->party)->worker);
 }
@@ -40,6 +41,7 @@ static bool task_is_spared(
 {
     const struct task *task = job_task(core, job, slot);
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
+    CADRE_ASSERT(task->party != NONE);
     if (job->outcome != 0) {
         return job->outcome == JOB_SUCCEEDED; /* its outputs are there */
     }
@@ -56,6 +58,8 @@ static void party_is_overdue(struct core *core, struct job *job, uint32_t worker
 {
     bool carried = job_is_carried(core, job);
     bool spared = false;
+    CADRE_ASSERT(core->workers[worker].overdue);
+    CADRE_ASSERT(job->parties > 0);
     for (uint32_t slot = party_first(core, job, worker); slot != NONE;
          slot = party_next(core, job, worker, slot)) {
         const struct task *task = job_task(core, job, slot);
@@ -74,6 +78,7 @@ static void party_is_overdue(struct core *core, struct job *job, uint32_t worker
 static void how_silent(const struct worker *worker, uint64_t silent_us, char how[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(how, LIMIT_TEXT_BYTES);
+    CADRE_ASSERT(worker->state != WORKER_FREE);
     text_add(&text, worker->expected ? "which did not come back for "
                     : worker->state == WORKER_AWAY && !worker->silent
                         ? "whose connection ended and which did not come back in "
@@ -110,6 +115,7 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
     }
     worker_offer(core, worker);
     worker_lease_set(core, worker);
+    CADRE_ASSERT(w->overdue && w->state == WORKER_AWAY);
 }
 
 /* A deadline that comes up late says that this process itself stood still, was starved or
@@ -119,9 +125,11 @@ static void lease_was_late(struct core *core, struct worker *w, uint64_t allowed
 {
     uint64_t part_us = core->options.lease_us / LATE_PART;
     uint64_t due_us = w->heard_us + allowed_us;
+    CADRE_ASSERT(w->heard_us <= core->now_us);
     if (due_us <= core->now_us && core->now_us - due_us > part_us) {
         w->heard_us = core->now_us - allowed_us + part_us;
     }
+    CADRE_ASSERT(w->heard_us <= core->now_us);
 }
 
 void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
@@ -129,6 +137,8 @@ void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
     struct worker *w = &core->workers[worker];
     uint64_t patience_us = worker_patience_us(core, w);
     bool late = core->now_us - due_us > core->options.lease_us / LATE_PART;
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    CADRE_ASSERT(due_us <= core->now_us);
     if (late || !w->overdue) {
         lease_was_late(core, w, w->overdue ? patience_us : core->options.lease_us);
     }

@@ -21,6 +21,7 @@
 /* What is given up when one of these is over may be missing because nobody of the job is heard. */
 static bool waits_for_hearing(enum deadline deadline)
 {
+    CADRE_ASSERT(deadline < DEADLINES);
     return deadline == DEADLINE_FORM || deadline == DEADLINE_EARLY || deadline == DEADLINE_REPORT ||
            deadline == DEADLINE_DRAIN || deadline == DEADLINE_PREEMPT ||
            deadline == DEADLINE_STALL || deadline == DEADLINE_CREW;
@@ -28,6 +29,8 @@ static bool waits_for_hearing(enum deadline deadline)
 
 static void job_over(struct core *core, struct job *job, enum deadline deadline)
 {
+    CADRE_ASSERT(job->id.n != 0);
+    CADRE_ASSERT(job->deadlines[deadline] <= core->now_us);
     deadline_clear(core, job, deadline);
     if (waits_for_hearing(deadline) && lease_cut_off(core, job)) {
         deadline_set(core, job, deadline, core->now_us + core->options.lease_us);
@@ -81,11 +84,13 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
 
 static void jobs_over(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->id.n != 0);
     for (uint32_t i = 0; i < DEADLINES; i++) {
         if (job->deadlines[i] <= core->now_us) {
             job_over(core, job, (enum deadline)i);
         }
     }
+    CADRE_ASSERT(job->deadlines[DEADLINE_FORM] > core->now_us);
 }
 
 /* Each may say one thing at once (a lost worker's stream is ended); the room for turn_run() is

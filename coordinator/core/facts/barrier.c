@@ -76,7 +76,6 @@ void barrier_open(struct core *core, struct job *job)
 /* All had arrived there, for it was released. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released)
 {
-    CADRE_ASSERT(released < LIMIT_POSITION);
     if (released <= job->released) {
         return;
     }

@@ -66,8 +66,7 @@ void generation_breaks(struct core *core, struct job *job, const char *sentence,
         collect_reason(job, sentence, false);
     }
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
-    CADRE_ASSERT(deadline_armed(job, DEADLINE_REPORT) || deadline_armed(job, DEADLINE_WAIT) ||
-                 (job->due & DUE_REGROUP) != 0);
+    CADRE_ASSERT(generation_is_broken(job) && (job->due & DUE_REGROUP) != 0);
 }
 
 /* Too few tasks: others are waited for, but not for ever. */

@@ -218,7 +218,6 @@ bool crew_just_waits(const struct core *core, const struct job *job)
 /* What was started for an older generation is no life of this one, nor of the next. */
 void crew_relives(const struct job *job, struct task *task, const struct core_restore_task *restore)
 {
-    CADRE_ASSERT(job->incarnation_max >= restore->incarnation);
     task->lives = restore->lives_in >= job->generation.number ? restore->lives : 0;
     task->lives_in = restore->lives_in;
     task->backed =

@@ -118,7 +118,6 @@ void drain_keep(struct core *core, const struct core_drained *drained)
 {
     const struct core_drained *known = drain_of(core, drained->worker);
     size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
-    CADRE_ASSERT(drained->worker[0] != '\0');
     CADRE_ASSERT(at < core->options.limits.workers_max);
     core->drains[at] = *drained;
     CADRE_ASSERT(core->drain_count > 0);

@@ -11,7 +11,6 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
 {
     bool drains = task_drains(core, job, task);
     CADRE_ASSERT(task->reported && task->rank != NONE);
-    CADRE_ASSERT(edge->source == NONE || edge->position <= job->released + LIMIT_WINDOW_STEPS);
     edge->draining += drains;
     if (!task_holds_state(job, task) || (edge->source != NONE && task->position < edge->position)) {
         return;

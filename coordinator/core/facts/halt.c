@@ -10,10 +10,14 @@ void halt_drop(struct job *job)
     job->halt_kind = HALT_NONE;
     job->halt_at = POSITION_NONE;
     job->halt_stream = 0;
+    CADRE_ASSERT(job->halt_at == POSITION_NONE);
 }
 
 void halt_set(struct core *core, struct job *job, uint32_t stream)
 {
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
+    CADRE_ASSERT(job->unheard == 0);
+    CADRE_ASSERT(stream == STREAM_ANY || job->joiners_of[stream] > 0);
     job->halt_kind = HALT_REGROUP;
     job->halt_at = job->released;
     job->halt_stream = stream;
@@ -23,6 +27,7 @@ void halt_set(struct core *core, struct job *job, uint32_t stream)
 bool halt_met(const struct job *job, const struct task_report *report)
 {
     bool there = report->reason == REPORT_HALT && report->clean && report->position == job->halt_at;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     if (job->halt_kind != HALT_REGROUP) {
         return there && job->halt_kind == HALT_STOP;
     }

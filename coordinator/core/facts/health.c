@@ -18,6 +18,7 @@
 
 void health_progress(struct core *core, struct job *job, uint64_t steps)
 {
+    CADRE_ASSERT(job->progress_us <= core->now_us);
     if (steps > 0 && job->progress_us > 0) {
         uint64_t took_us = (core->now_us - job->progress_us) / steps;
         uint64_t by_us = job->median_us / 16 + 1;
@@ -46,10 +47,12 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
     if (job->halt_kind == HALT_REGROUP && job->reported > 0) {
         health_halted(core, job);
     }
+    CADRE_ASSERT(!job->stalled && job->stall_slot == NONE);
 }
 
 static bool stall_counts(const struct job *job, const struct task *task)
 {
+    CADRE_ASSERT(task->stall_stamp <= job->stall_stamp);
     return task_is_usable(task) && task->rank != NONE && task->stall_stamp == job->stall_stamp;
 }
 
@@ -60,6 +63,7 @@ static void stall_renew(const struct job *job, struct task *task)
         task->waits_for = NONE;
         task->waited_by = 0;
     }
+    CADRE_ASSERT(task->stall_stamp == job->stall_stamp);
 }
 
 static uint64_t slow_after(const struct core *core, const struct job *job)
@@ -70,6 +74,7 @@ static uint64_t slow_after(const struct core *core, const struct job *job)
 
 static void stall_begins(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     job->stalled = true;
     job->stall_slot = NONE;
     job->stall_position = 0;
@@ -78,11 +83,14 @@ static void stall_begins(struct core *core, struct job *job)
     if (job->stall_us > 0) {
         deadline_set(core, job, DEADLINE_STALL, job->progress_us + job->stall_us);
     }
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_SLOW));
 }
 
 /* Whether some task says that one of its own replicas holds it up. */
 static bool hangs(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->hang_told_us <= core->now_us);
+    CADRE_ASSERT(job->hang_slot == NONE || job->hang_slot < job->tasks);
     if (job->hang_slot == NONE || core->now_us - job->hang_told_us > HANG_HEARD_US) {
         return false;
     }
@@ -95,6 +103,8 @@ static void hang_told(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     bool news = !hangs(core, job);
+    CADRE_ASSERT(job->stalled);
+    CADRE_ASSERT(stall->hang.at != HANG_NONE);
     if (!news && job->hang_slot != slot) {
         return;
     }
@@ -105,6 +115,7 @@ static void hang_told(
     if (job->slow) {
         job_due(core, job, DUE_CHANGED);
     }
+    CADRE_ASSERT(job->hang_slot == slot);
 }
 
 void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
@@ -156,12 +167,16 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     if (job->slow) {
         job_due(core, job, DUE_CHANGED);
     }
+    CADRE_ASSERT(job->stall_slot < job->tasks);
+    CADRE_ASSERT(job->stall_position >= stall->position);
+    CADRE_ASSERT(other->waited_by > 0 && other->waited_by <= job->roster);
 }
 
 /* One whose worker has not said that it is ready for the next step. */
 static uint32_t holds_release(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     for (uint32_t i = 0; i < job->parties && found == NONE; i++) {
         const struct party *party = job_party(core, job, i);
         if (party->members == 0 || party->up_to > job->released) {
@@ -174,6 +189,7 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
             slot = task->next;
         }
     }
+    CADRE_ASSERT(found == NONE || job_task(core, job, found)->rank != NONE);
     return found;
 }
 
@@ -183,6 +199,7 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;
     bool waited = false;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     for (uint32_t slot = 0; slot < job->tasks && job->stall_position < job->released; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool waits = stall_counts(job, task) && task->waits_for != NONE;
@@ -190,6 +207,7 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
         waited = waited || (member && waits);
         found = member && !waits && found == NONE ? slot : found;
     }
+    CADRE_ASSERT(found == NONE || job_task(core, job, found)->rank != NONE);
     return waited ? found : NONE;
 }
 
@@ -197,6 +215,7 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
 static uint32_t culprit(const struct core *core, const struct job *job)
 {
     uint32_t slot = job->stall_slot;
+    CADRE_ASSERT(job->stall_slot == NONE || job->stall_slot < job->tasks);
     if (hangs(core, job)) {
         return job->hang_slot;
     }
@@ -225,6 +244,7 @@ static uint32_t culprit(const struct core *core, const struct job *job)
  * that one waits for. */
 static bool all_wait(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->roster > 0);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         bool waits = stall_counts(job, task) && task->waits_for != NONE;
@@ -239,6 +259,7 @@ static bool all_wait(const struct core *core, const struct job *job)
 static void text_all_wait(const struct core *core, const struct job *job, struct text *text)
 {
     bool each_for_itself = job->stall_position < job->released;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     for (uint32_t slot = 0; slot < job->tasks && each_for_itself; slot++) {
         const struct task *task = job_task(core, job, slot);
         each_for_itself = task->rank == NONE || task->waits_for == slot;
@@ -251,6 +272,7 @@ static void text_all_wait(const struct core *core, const struct job *job, struct
 
 void health_slow(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_SLOW));
     if (job->phase == PHASE_RUN && job->stalled) {
         job->slow = true;
         job_due(core, job, DUE_CHANGED);
@@ -260,6 +282,8 @@ void health_slow(struct core *core, struct job *job)
 void health_halted(struct core *core, struct job *job)
 {
     bool first = job->reported == 1;
+    CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
+    CADRE_ASSERT(job->reported > 0);
     if (job->stall_us > 0 && (first || !deadline_armed(job, DEADLINE_STALL))) {
         deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
         job->progress_us = core->now_us;
@@ -269,6 +293,7 @@ void health_halted(struct core *core, struct job *job)
 /* The first member that others, which are frozen and say nothing more, wait for at a halt. */
 static uint32_t misses_halt(const struct core *core, const struct job *job)
 {
+    CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task_is_usable(task) && task->rank != NONE && !task->reported) {
@@ -283,6 +308,7 @@ static uint32_t misses_halt(const struct core *core, const struct job *job)
 static uint64_t step_of(const struct core *core, const struct job *job)
 {
     bool later = hangs(core, job) && job->hang_position > job->applied.least;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     return later ? job->hang_position : job->applied.least;
 }
 
@@ -290,6 +316,8 @@ static uint64_t step_of(const struct core *core, const struct job *job)
 static void text_hang(const struct core *core, const struct job *job, struct text *text)
 {
     const struct task_hang *hang = &job->hang;
+    CADRE_ASSERT(hang->at != HANG_NONE);
+    CADRE_ASSERT(job->hang_slot < job->tasks);
     if (hang->at == HANG_MERGE) {
         text_add(text, "the function of cadre_merge_call in ");
         task_name(core, job, job->hang_slot, text);
@@ -323,6 +351,7 @@ void health_over(struct core *core, struct job *job)
     struct text text = text_begin(sentence, sizeof(sentence));
     bool halted = job->halt_kind == HALT_REGROUP && job->reported > 0;
     uint32_t slot = halted ? misses_halt(core, job) : culprit(core, job);
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_STALL));
     if (job->phase != PHASE_RUN || (!job->stalled && !halted)) {
         return;
     }
@@ -351,6 +380,7 @@ void health_over(struct core *core, struct job *job)
     text_time(&text, core->now_us - job->progress_us);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
     generation_breaks(core, job, sentence, false);
+    CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
 /* Who holds up the step, and how many wait for it. */
@@ -359,6 +389,7 @@ static void text_blame(
 {
     const struct task *task = job_task(core, job, slot);
     uint32_t by = stall_counts(job, task) ? task->waited_by : 0;
+    CADRE_ASSERT(by < job->roster);
     text_add(text, ": ");
     if (hangs(core, job)) {
         text_hang(core, job, text);
@@ -402,5 +433,6 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
     } else if (all_wait(core, job)) {
         text_all_wait(core, job, &text);
     }
+    CADRE_ASSERT(job->slow);
     return true;
 }

@@ -16,6 +16,7 @@ bool job_fits(const struct core *core, uint32_t tasks, char sentence[LIMIT_TEXT_
 {
     const struct core_limits *limits = &core->options.limits;
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    CADRE_ASSERT(core->tasks_live <= limits->tasks_max);
     if (core->jobs_free.count == 0) {
         text_add(&text, "the coordinator holds ");
         text_add_u64(&text, limits->jobs_max);
@@ -42,6 +43,7 @@ static void tasks_compact(struct core *core)
 {
     uint32_t to = 0;
     const struct list *live = &core->jobs_live;
+    CADRE_ASSERT(core->tasks_live <= core->tasks_used);
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
         struct job *job = &core->jobs[i];
         CADRE_ASSERT(job->first >= to);
@@ -61,6 +63,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
 {
     uint32_t tasks = spec->tasks;
     uint32_t tasks_max = core->options.limits.tasks_max;
+    CADRE_ASSERT(core->undecided.count == 0);
     CADRE_ASSERT(tasks > 0 && tasks <= tasks_max - core->tasks_live);
     CADRE_ASSERT(spec->tasks_min > 0 && spec->tasks_min <= tasks);
     CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
@@ -113,6 +116,8 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     map_add(&core->jobs_by_id, id.n, index);
     queue_add(core, job);
     core->place_due = true;
+    CADRE_ASSERT(job->state == JOB_QUEUED && job->parties == 0);
+    CADRE_ASSERT(core->jobs_live.count == core->jobs_by_id.count);
     return job;
 }
 
@@ -133,11 +138,14 @@ static void job_leaves(struct core *core, struct job *job)
         }
         party_leave(core, job, slot);
     }
+    CADRE_ASSERT(job->parties == 0);
 }
 
 void job_forget(struct core *core, struct job *job)
 {
     uint32_t index = job_index(core, job);
+    CADRE_ASSERT(core->jobs_live.count == core->jobs_by_id.count);
+    CADRE_ASSERT(job->state != JOB_QUEUED);
     CADRE_ASSERT(job_state_is_final(job->state));
     job_leaves(core, job);
     deadlines_clear(core, job);

@@ -75,8 +75,7 @@ static void line_end(struct core *core, struct job *job, const struct cursor *cu
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];
     bool known = ended->stream == cursor->stream && ended->epoch == cursor->epoch;
-    CADRE_ASSERT(
-        ended->stream % ENDS_MAX == 0 || ended->stream % ENDS_MAX == cursor->stream % ENDS_MAX);
+    CADRE_ASSERT(ended->stream == 0 || ended->stream % ENDS_MAX == cursor->stream % ENDS_MAX);
     if (cursor->steps == 0 || cursor->stream == 0 || known) {
         return;
     }

@@ -14,14 +14,17 @@
 
 void overtime_arm(struct core *core, struct job *job, uint64_t ran_us)
 {
+    CADRE_ASSERT(job->outcome == 0);
     if (job->time_limit_us > 0) {
         uint64_t left_us = ran_us < job->time_limit_us ? job->time_limit_us - ran_us : 0;
         deadline_set(core, job, DEADLINE_LIMIT, core->now_us + left_us);
     }
+    CADRE_ASSERT(job->time_limit_us == 0 || deadline_armed(job, DEADLINE_LIMIT));
 }
 
 static void overtime_text(const struct job *job, struct text *text)
 {
+    CADRE_ASSERT(job->time_limit_us > 0);
     text_add(text, "ran longer than its --time-limit of ");
     text_span(text, job->time_limit_us);
 }
@@ -30,6 +33,7 @@ void overtime_ends(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->overtime);
     overtime_text(job, &text);
     if (job->has_checkpoint && !core->options.forgets_jobs) {
         text_add(&text, "; saved at step ");
@@ -39,12 +43,16 @@ void overtime_ends(struct core *core, struct job *job)
         text_add(&text, " goes on");
     }
     outcome_set(core, job, JOB_FAILED, CADRE_DEADLINE_EXCEEDED, 1, sentence);
+    CADRE_ASSERT(job->outcome == JOB_FAILED);
 }
 
 void overtime_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->time_limit_us > 0);
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_LIMIT));
+    CADRE_ASSERT(!job->overtime);
     if (job->outcome != 0 || job->state == JOB_ENDING) {
         return;
     }
@@ -65,5 +73,6 @@ void overtime_over(struct core *core, struct job *job)
 
 bool overtime_in_queue(const struct job *job)
 {
+    CADRE_ASSERT(!job->overtime || job->time_limit_us > 0);
     return job->overtime && job->state == JOB_QUEUED;
 }

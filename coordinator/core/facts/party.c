@@ -15,7 +15,7 @@ static uint32_t party_open(struct core *core, struct job *job, uint32_t worker)
     struct party *party = job_party(core, job, ref.party);
     CADRE_ASSERT(w->state != WORKER_FREE);
     CADRE_ASSERT(job->parties <= job->tasks);
-    CADRE_ASSERT(party_find(core, job, worker) == NONE || job->parties == 0);
+    CADRE_ASSERT(party_find(core, job, worker) == NONE);
     *party = (struct party){.worker = worker,
         .worker_id = w->id,
         .first = NONE,

@@ -24,6 +24,9 @@
 /* What there is to go on from. */
 static void saved_text(const struct job *job, struct text *text)
 {
+    CADRE_ASSERT(job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED);
+    CADRE_ASSERT(
+        job->preempt != PREEMPT_SAVED || job->has_checkpoint || job->finished_position == 0);
     if (!job->has_checkpoint) {
         text_add(text, "nothing was saved");
         return;
@@ -36,6 +39,7 @@ static void saved_text(const struct job *job, struct text *text)
 void preempt_note(struct job *job)
 {
     struct text text = text_begin(job->note, sizeof(job->note));
+    CADRE_ASSERT(job->preempt_text[0] != '\0');
     text_add(&text, "preempted (");
     text_add(&text, job->preempt_text);
     text_add(&text, "): ");
@@ -49,6 +53,8 @@ void preempt_note(struct job *job)
 /* Its tasks are to be gone by then. */
 void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us)
 {
+    CADRE_ASSERT(job->preempt != PREEMPT_NOT);
+    CADRE_ASSERT(due_us >= core->now_us);
     deadline_clear(core, job, DEADLINE_PREEMPT);
     deadline_set(core, job, DEADLINE_PREEMPT, due_us);
 }
@@ -56,15 +62,18 @@ void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us)
 void preempt_unsaved(struct core *core, struct job *job, const char *why)
 {
     struct text text = text_begin(job->reason, sizeof(job->reason));
+    CADRE_ASSERT(job->outcome == 0);
     text_add(&text, why);
     preempt_move(job, PREEMPT_UNSAVED);
     preempt_note(job);
     deadlines_clear(core, job);
     job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_LEFT);
+    CADRE_ASSERT(generation_is_void(job));
 }
 
 static void preempt_begin(struct core *core, struct job *job, uint64_t grace_us)
 {
+    CADRE_ASSERT(job->preempt_text[0] != '\0');
     if (job->phase == PHASE_JOIN) {
         preempt_unsaved(core, job, "no step was begun");
         return;
@@ -72,6 +81,7 @@ static void preempt_begin(struct core *core, struct job *job, uint64_t grace_us)
     preempt_move(job, PREEMPT_WANTED);
     preempt_ends_by(core, job, core->now_us + (grace_us > 0 ? grace_us : core->options.grace_us));
     job_due(core, job, DUE_CONTROL | DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_PREEMPT));
 }
 
 static bool preempt_possible(const struct job *job)
@@ -83,6 +93,7 @@ static bool preempt_possible(const struct job *job)
 void preempt_notice(
     struct core *core, struct job *job, uint32_t slot, const struct task_preempt *notice)
 {
+    CADRE_ASSERT(task_is_usable(job_task(core, job, slot)));
     if (!notice->stops) {
         job->checkpoint_asked |= job->checkpoint_at == POSITION_NONE;
         job_due(core, job, DUE_CONTROL);
@@ -100,6 +111,7 @@ void preempt_notice(
 
 void preempt_drained(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->draining);
     if (!preempt_possible(job)) {
         return;
     }
@@ -112,6 +124,8 @@ void preempt_drained(struct core *core, struct job *job)
 
 void preempt_overtime(struct core *core, struct job *job, const char *why)
 {
+    CADRE_ASSERT(job->overtime);
+    CADRE_ASSERT(why[0] != '\0');
     job->requeues = false;
     if (!preempt_possible(job)) {
         return; /* it is leaving for another reason, which is told */
@@ -129,12 +143,14 @@ static void preempt_stop_set(struct core *core, struct job *job, uint64_t positi
     job->checkpoint_at = POSITION_NONE; /* it is saved there */
     job->checkpoint_asked = false;
     job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    CADRE_ASSERT(preempt_stops(job) && job->halt_at == position);
 }
 
 /* A halt for joiners or a drain that is pending ends with a plan, and that stops then. Who is done
  * begins no step. */
 void preempt_control(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     if (job->halt_kind != HALT_NONE || job->present < job->roster || job->finished > 0) {
         return;
     }
@@ -145,22 +161,27 @@ void preempt_control(struct core *core, struct job *job)
         job->checkpoint_at = job->released + 1;
         job_due(core, job, DUE_RELEASE_AGAIN);
     }
+    CADRE_ASSERT(job->checkpoint_at == POSITION_NONE || job->checkpoint_at > job->resume);
 }
 
 void preempt_plan(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
     if (preempt_stops(job)) {
         preempt_stop_set(core, job, job->resume);
     } else if (job->checkpoint_at != POSITION_NONE) {
         job->checkpoint_at = POSITION_NONE; /* a new one is set when all are there */
         job->checkpoint_asked = true;
     }
+    CADRE_ASSERT(job->checkpoint_at == POSITION_NONE);
 }
 
 void preempt_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_PREEMPT));
+    CADRE_ASSERT(job->preempt != PREEMPT_NOT);
     if (preempt_stops(job)) {
         text_add(&text, job->saves ? "the state was not saved in time"
                                    : "not all tasks came to the step in time");
@@ -179,6 +200,7 @@ void preempt_over(struct core *core, struct job *job)
 void preempt_restore(struct job *job, const struct core_restore_job *restore)
 {
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    CADRE_ASSERT(job->preempt == PREEMPT_NOT);
     if (!restore->has_control || restore->halt_kind != HALT_STOP || restore->ending) {
         return;
     }
@@ -196,6 +218,7 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore)
 void preempt_resume(struct core *core, struct job *job)
 {
     uint64_t due_us = core->now_us + core->options.lease_us + core->options.grace_us;
+    CADRE_ASSERT(due_us > core->now_us);
     if (job->preempt == PREEMPT_STOPS && job->phase == PHASE_JOIN) {
         preempt_move(job, PREEMPT_UNSAVED);
         preempt_note(job);
@@ -203,4 +226,5 @@ void preempt_resume(struct core *core, struct job *job)
     } else if (job->preempt != PREEMPT_NOT) {
         preempt_ends_by(core, job, due_us);
     }
+    CADRE_ASSERT(!preempt_stops(job) || deadline_armed(job, DEADLINE_PREEMPT));
 }

@@ -23,6 +23,7 @@ static void proof_say(struct core *core, struct job *job, struct proof *proof)
     record->feed.cursor = proof->cursor;
     record->feed.feed = proof->feed;
     proof->recorded = proof->at;
+    CADRE_ASSERT(proof->recorded != POSITION_NONE);
 }
 
 /* What was told ahead of the others holds as soon as they have applied as much. */
@@ -32,6 +33,7 @@ static void proof_settle(struct proof *proof, uint64_t applied)
         proof->feed = proof->ahead;
         proof->at = proof->ahead_at;
     }
+    CADRE_ASSERT(proof->ahead_at <= proof->at || proof->ahead_at > applied);
 }
 
 /* The entry of the cursor's epoch; another makes room for it: a free one, or that which was told
@@ -39,6 +41,7 @@ static void proof_settle(struct proof *proof, uint64_t applied)
 static struct proof *proof_of(struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct proof *oldest = &job->proofs[0];
+    CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
     for (uint32_t i = 0; i < PROOFS_MAX; i++) {
         struct proof *proof = &job->proofs[i];
         if (proof_is_of(proof, cursor)) {
@@ -52,6 +55,7 @@ static struct proof *proof_of(struct core *core, struct job *job, const struct c
     proof_say(core, job, oldest);
     *oldest = (struct proof){.cursor = *cursor, .recorded = POSITION_NONE};
     job_due(core, job, DUE_FEEDS); /* another run has begun */
+    CADRE_ASSERT(proof_is_of(oldest, cursor));
     return oldest;
 }
 
@@ -63,6 +67,7 @@ static bool proof_is_whole(const struct proof *proof)
 bool proof_stream_is_over(const struct job *job, uint32_t stream)
 {
     const struct stream_position *at = stream == 0 ? NULL : &job->streams[stream - 1];
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
     return at != NULL && at->stream != 0 && at->steps > 0 && at->applied >= at->steps;
 }
 
@@ -72,6 +77,7 @@ static void stream_stands(struct core *core, struct job *job, const struct agent
     struct stream_position *stream = &job->streams[cursor->stream - 1];
     bool was_over = proof_stream_is_over(job, cursor->stream);
     bool newer = stream->stream == 0 || cursor->epoch > stream->epoch;
+    CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
     if (newer) {
         *stream = (struct stream_position){.stream = cursor->stream, .epoch = cursor->epoch};
     }
@@ -88,6 +94,7 @@ static void stream_stands(struct core *core, struct job *job, const struct agent
 /* How far it stands is told again. */
 static void stream_undo(struct job *job, const struct cursor *cursor)
 {
+    CADRE_ASSERT(cursor->stream <= LIMIT_STREAMS);
     if (cursor->stream > 0 && job->streams[cursor->stream - 1].epoch == cursor->epoch) {
         job->streams[cursor->stream - 1].applied = 0;
     }
@@ -97,6 +104,7 @@ void proof_arrived(struct core *core, struct job *job, const struct agent_arrive
 {
     const struct cursor *cursor = &arrived->cursor;
     uint64_t applied = job->applied.least;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
     if (cursor->stream == 0 || cursor->stream > LIMIT_STREAMS) {
         return;
     }
@@ -115,10 +123,12 @@ void proof_arrived(struct core *core, struct job *job, const struct agent_arrive
     if (proof_is_whole(proof) && proof->recorded != proof->at) {
         job_due(core, job, DUE_FEEDS);
     }
+    CADRE_ASSERT(proof->ahead_at == 0 || proof->ahead.steps > 0);
 }
 
 void proof_stream(struct core *core, struct job *job, const struct task_stream *stream)
 {
+    CADRE_ASSERT(job->generation.number > 0 || job->phase == PHASE_JOIN);
     if (stream->stream == 0 || stream->stream > LIMIT_STREAMS || stream->name == NULL ||
         strlen(stream->name) >= LIMIT_NAME_BYTES) {
         return;

@@ -18,7 +18,7 @@ void worker_heard(struct core *core, uint32_t worker)
 uint32_t worker_add(struct core *core, const char *name)
 {
     uint32_t worker = list_take(&core->workers_free);
-    CADRE_ASSERT(name[0] != '\0' && strlen(name) < LIMIT_NAME_BYTES);
+    CADRE_ASSERT(strlen(name) < LIMIT_NAME_BYTES);
     if (worker == LIST_NONE) {
         return NONE;
     }
@@ -79,7 +79,7 @@ uint32_t worker_expect(struct core *core, const char *name)
 void worker_forget(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
-    CADRE_ASSERT(w->slots_used == 0 || w->state != WORKER_FREE);
+    CADRE_ASSERT(w->state != WORKER_FREE && w->slots_used == 0);
     CADRE_ASSERT(w->parties.job == NONE);
     map_remove(&core->workers_by_name, worker_key(w->name), worker);
     heap_remove(&core->deadlines, worker);

@@ -14,12 +14,16 @@
 
 static void say_start(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->state == JOB_STARTING || job->outcome != 0);
+    CADRE_ASSERT(job->initial > 0);
     record_add(core, job, CORE_RECORD_STARTED, true)->incarnation_max = job->incarnation_max;
     action_add(core, CORE_ACTION_START_JOB)->job = job->id;
 }
 
 static void say_queued(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->phase == PHASE_JOIN && job->roster == 0); /* placed again already, maybe */
+    CADRE_ASSERT(job->gone == 0);
     record_add(core, job, CORE_RECORD_QUEUED, false);
     if (crew_is(&job->crew)) {
         action_add(core, CORE_ACTION_FORGET_JOB)->forget_job.job = job->id;
@@ -30,6 +34,7 @@ static void say_queued(struct core *core, struct job *job)
 static void say_unsaved(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_CONTROL, true);
+    CADRE_ASSERT(job->phase == PHASE_JOIN || job->outcome != 0);
     record->control.generation = job->generation;
     record->control.halt_kind = HALT_STOP;
 }
@@ -37,17 +42,21 @@ static void say_unsaved(struct core *core, struct job *job)
 static void say_feeds(struct core *core, struct job *job)
 {
     bool done = job->phase == PHASE_DONE;
+    CADRE_ASSERT(job->generation.number > 0);
     proof_record(core, job, done, done ? job->finished_position : job->applied.least);
 }
 
 static void say_published(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->has_checkpoint);
     record_add(core, job, CORE_RECORD_CHECKPOINT, true)->checkpoint = job->checkpoint;
 }
 
 static void say_plan(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_PLAN, true);
+    CADRE_ASSERT(job->generation.number > 0);
+    CADRE_ASSERT(job->roster > 0 || job->phase == PHASE_JOIN);
     record->plan.generation = job->generation;
     record->plan.parent = job->parent;
     record->plan.resume = job->resume;
@@ -59,6 +68,7 @@ static void say_plan(struct core *core, struct job *job)
 static void say_halt(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_CONTROL, true);
+    CADRE_ASSERT((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE));
     record->control.generation = job->generation;
     record->control.halt_at = job->halt_at;
     record->control.halt_kind = job->halt_kind;
@@ -87,11 +97,15 @@ static void say_release(struct core *core, struct job *job)
         job->raised = false;
     }
     tell_job(core, job, CORE_TELL_RELEASE);
+    CADRE_ASSERT(job->released <= job->halt_at);
+    CADRE_ASSERT(job->released >= job->resume);
 }
 
 static void say_done(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_DONE, true);
+    CADRE_ASSERT(job->phase == PHASE_DONE || job->outcome != 0);
+    CADRE_ASSERT(job->finished > 0 || job->outcome != 0);
     record->done.generation = job->generation;
     record->done.position = job->finished_position;
     tell_job(core, job, CORE_TELL_BYE);
@@ -116,22 +130,27 @@ static void say_members(struct core *core, struct job *job)
 
 static void say_bye_crew(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->leaving != LEAVING_NOT);
     tell_job(core, job, CORE_TELL_BYE_CREW);
 }
 
 static void say_bye_servers(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->leaving == LEAVING_SERVERS);
     tell_job(core, job, CORE_TELL_BYE_SERVERS);
 }
 
 static void say_abort(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outcome != 0 || job->reason[0] != '\0');
     tell_job(core, job, CORE_TELL_ABORT);
 }
 
 static void say_ending(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_ENDING, true);
+    CADRE_ASSERT(job_state_is_final(job->outcome));
+    CADRE_ASSERT(job->text[0] != '\0');
     record->ended.state = job->outcome;
     record->ended.code = job->code;
     record->ended.exit_code = job->exit_code;
@@ -140,11 +159,14 @@ static void say_ending(struct core *core, struct job *job)
 
 static void say_stop(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->stopped);
+    CADRE_ASSERT(job->fresh == NONE && job->agains == 0);
     action_add(core, CORE_ACTION_STOP_JOB)->job = job->id;
 }
 
 static void say_changed(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->id.n != 0);
     action_add(core, CORE_ACTION_JOB_CHANGED)->job = job->id;
 }
 
@@ -172,6 +194,7 @@ _Static_assert(
 
 void speak_due(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
     for (size_t i = 0; i < CADRE_COUNT_OF(sayings); i++) {
         if ((job->due & sayings[i].due) != 0) {
             sayings[i].say(core, job);
@@ -182,6 +205,7 @@ void speak_due(struct core *core, struct job *job)
 
 void speak_last(struct core *core, struct job *job)
 {
+    CADRE_ASSERT((job->due & DUE_OUTCOMES) == 0);
     /* A worker must have been told to start a task before it is told to end it. */
     if ((job->due & DUE_STOP) != 0 && job->fresh == NONE && job->agains == 0) {
         say_stop(core, job);
@@ -191,4 +215,5 @@ void speak_last(struct core *core, struct job *job)
         say_changed(core, job);
         job->due &= ~(uint32_t)DUE_CHANGED;
     }
+    CADRE_ASSERT((job->due & DUE_CHANGED) == 0);
 }

@@ -15,6 +15,7 @@ static void record_fresh(struct core *core, struct job *job)
     uint32_t slot = job->fresh;
     struct task *task = job_task(core, job, slot);
     uint32_t worker = job_party(core, job, task->party)->worker;
+    CADRE_ASSERT(slot != NONE);
     CADRE_ASSERT(task->unplaced);
     struct core_record *record = record_add(core, job, CORE_RECORD_TASK, true);
     record->task.slot = slot;
@@ -29,12 +30,15 @@ static void record_fresh(struct core *core, struct job *job)
         party_again(core, job, task->party);
     }
     task_vacate(core, job, slot);
+    CADRE_ASSERT(!task->unplaced);
 }
 
 static void record_lost(struct core *core, struct job *job)
 {
     uint32_t slot = job->lost;
     struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(slot != NONE);
+    CADRE_ASSERT(task->unsaid);
     CADRE_ASSERT(task->state == TASK_LOST);
     struct core_record *record = record_add(core, job, CORE_RECORD_TASK_EXIT, false);
     struct text text = text_begin(record->task_exit.exit.text, sizeof(record->task_exit.exit.text));
@@ -48,6 +52,7 @@ static void record_lost(struct core *core, struct job *job)
     CADRE_ASSERT(core->unsaid > 0);
     core->unsaid--;
     task_vacate(core, job, slot);
+    CADRE_ASSERT(!task->unsaid);
 }
 
 /* One that is away hears it when it says hello. */
@@ -57,6 +62,8 @@ static void stop_dismissed(struct core *core, struct job *job)
     struct task *task = job_task(core, job, slot);
     uint32_t worker = job_party(core, job, task->party)->worker;
     bool alive = task->state == TASK_STARTING || task->state == TASK_RUNNING;
+    CADRE_ASSERT(task->unstopped);
+    CADRE_ASSERT(task->dismissed != DISMISSED_NOT);
     job->dismissed = task->next_dismissed;
     task->unstopped = false;
     if (!alive || worker == NONE || core->workers[worker].state != WORKER_CONNECTED) {
@@ -77,6 +84,8 @@ static void stop_dismissed(struct core *core, struct job *job)
 static void start_again(struct core *core, struct job *job, struct party *party)
 {
     const struct worker *worker = &core->workers[party->worker];
+    CADRE_ASSERT(party->again);
+    CADRE_ASSERT(job->agains > 0);
     party->again = false;
     job->agains--;
     if (worker->state == WORKER_CONNECTED) { /* else its next hello brings it up */
@@ -91,6 +100,7 @@ static void start_again(struct core *core, struct job *job, struct party *party)
  */
 static bool warm_again(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->outdated);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         struct task *task = job_task(core, job, slot);
         if (task->joining != JOINING_OUTDATED) {
@@ -107,6 +117,7 @@ static bool warm_again(struct core *core, struct job *job)
         }
     }
     job->outdated = false;
+    CADRE_ASSERT(!job->outdated);
     return true;
 }
 
@@ -115,6 +126,7 @@ static bool warm_again(struct core *core, struct job *job)
  * said of its last task. */
 bool speak_of_tasks(struct core *core, struct job *job)
 {
+    CADRE_ASSERT(job->agains <= job->parties);
     while (job->fresh != NONE && actions_left(core) > ACTIONS_PER_JOB_MAX) {
         record_fresh(core, job);
     }
