@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one switch over events, the memory of the core, and the action list. */
+ * The one switch over events, and the memory of the core. */
 #include "coordinator/core/core.h"
 
 #include <stdalign.h>

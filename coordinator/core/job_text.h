@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* What it waits for, or why it is ending. */
 void job_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES]);
 
 #endif

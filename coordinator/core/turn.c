@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows from an event, once a step: what is decided, in a fixed order, and what is said of
- * it. */
+ * it, as far as the step's list has room. What does not fit is said by the next step;
+ * core_wake_us() asks for it at once. Jobs take turns, so that one with much to say does not keep
+ * the others from their releases. */
 #include "coordinator/core/turn.h"
 
 #include "coordinator/core/decide/attend.h"

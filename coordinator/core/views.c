@@ -129,8 +129,8 @@ void core_job_task(
 uint32_t core_job_member(const struct core *core, struct job_id id, uint32_t rank)
 {
     const struct job *job = job_find(core, id);
-    CADRE_ASSERT(job->generation.number > 0);
     CADRE_ASSERT(job != NULL);
+    CADRE_ASSERT(job->generation.number > 0);
     CADRE_ASSERT(rank < job->roster);
     return core->members[job->first + rank];
 }

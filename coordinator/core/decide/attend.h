@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* What follows; called once in a turn of speak.c. */
+/* Whom the crew waits for, and how it leaves when its chief is done. */
 void attend_decide(struct core *core, struct job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Halts before a step: by them joiners come in and draining tasks go out without an abort (rules 3,
- * 4, 20). S is the watermark: whoever may enter S has been told. It takes effect when programs
+ * When a halt is set or lifted, by which joiners come in and draining tasks go out without an abort
+ * (rules 3, 4, 20). It takes effect when programs
  * begin step S of the joiner's stream; when it turns out that they begin a step of another one
  * there, it is lifted, and tried again later. */
 #include "coordinator/core/decide/control.h"

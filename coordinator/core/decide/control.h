@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Whether a halt is to be set or lifted; called once in a turn of speak.c. */
+/* Whether a halt is to be set or lifted. */
 void control_decide(struct core *core, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How jobs end: the first reason stands; who is told, what is waited for, and the last record. */
+ * How jobs end: who is told, what is waited for, and the last record. */
 #include "coordinator/core/decide/ending.h"
 
 #include "coordinator/core/decide/leaving.h"

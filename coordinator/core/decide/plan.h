@@ -15,6 +15,7 @@ struct plan_choice {
     bool first; /* of tasks that said hello and were in no generation yet */
 };
 
+/* Forms it. */
 void plan_make(struct core *core, struct job *job, const struct plan_choice *choice);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* A published checkpoint cannot be read any more. */
 void checkpoint_damaged(struct core *core, const struct core_checkpoint_damaged *damaged);
 /* After a start of the coordinator nobody knows with which checkpoint of another job the tasks were
  * started that have not formed a generation yet: they are started again. */

@@ -9,8 +9,10 @@
 void generation_await(struct core *core, struct job *job);
 /* That deadline passed: the job fails and names who is missing. */
 void generation_overdue(struct core *core, struct job *job);
+/* A task that is not dismissed said hello. */
 void generation_hello(
     struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello);
+/* A joiner has come to a step of the stream. */
 void generation_join(
     struct core *core, struct job *job, uint32_t slot, const struct task_join *join);
 

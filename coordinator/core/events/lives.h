@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* What the agent says of one of its tasks. */
 void task_started(struct core *core, uint32_t worker, const struct agent_task_started *started);
 void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone *gone);
 void task_collected(

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* A member is frozen. */
 void report_take(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
 

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* What a client wants: a job, its end, that a worker is empty. */
 void job_submit(struct core *core, const struct core_submit *submit);
 void job_cancel(struct core *core, const struct core_cancel *cancel);
 /* A client wants a checkpoint, and the training to go on. */

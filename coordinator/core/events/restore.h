@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* A live job of the store; and there are no more. */
 void restore_job(struct core *core, const struct core_restore_job *restore);
 void restore_done(struct core *core, const struct core_restore_done *done);
 

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* All that are over now, as far as there is room for what they say. */
 void deadlines_run(struct core *core);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* A party went up from `old`: when it was the last that stood at the least, the least rises. */
 void barrier_mark_raise(const struct core *core, const struct job *job, struct low_mark *mark,
     bool applied, uint64_t old);
 /* Everybody stands at `resume`. */

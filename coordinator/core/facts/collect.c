@@ -84,7 +84,7 @@ void collect_waits(struct core *core, struct job *job)
 
 /* Who has not reported is lost. If that leaves no state, the lease is waited for: it is the last
  * that could be had of work that would be done again. Then who is silent with its worker is waited
- * for as long as that is (lease.c). */
+ * for as long as that is (events/silence.c). */
 void collect_report_over(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Why the generation is at its end, for all that are told so. */
 void collect_reason(struct job *job, const char *sentence, bool guess);
 /* A report does not count any more. */
 void collect_asks_again(struct core *core, struct job *job);

@@ -11,6 +11,7 @@ bool crew_fits(const struct core_job_spec *spec);
 void crew_open(struct core *core, struct job *job);
 /* The fewest tasks that a generation needs. */
 uint32_t job_members_min(const struct job *job);
+/* Usable attendants but servers. */
 uint32_t crew_others(const struct job *job);
 /* Slots that need nobody now. */
 uint32_t crew_held(const struct core *core, const struct job *job);

@@ -14,6 +14,7 @@ struct edge {
     uint32_t staying;  /* as source, of those that do not drain */
 };
 
+/* Looks at all members. */
 struct edge edge_find(const struct core *core, const struct job *job);
 
 #endif

@@ -7,6 +7,7 @@
 
 /* Nothing is pending. */
 void halt_drop(struct job *job);
+/* A halt at the watermark, for a step of the stream. */
 void halt_set(struct core *core, struct job *job, uint32_t stream);
 /* Whether this report is the orderly one that the pending halt asks for. */
 bool halt_met(const struct job *job, const struct task_report *report);

@@ -7,8 +7,10 @@
 
 /* All applied more steps, or a plan was made: nobody is waited for. */
 void health_progress(struct core *core, struct job *job, uint64_t steps);
+/* A task says for whom it waits. */
 void health_stall(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall);
+/* Deadlines: SLOW, and STALL. */
 void health_slow(struct core *core, struct job *job);
 /* A member stands at a halt: the others have to come there, too. */
 void health_halted(struct core *core, struct job *job);

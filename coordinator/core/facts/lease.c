@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who is heard. A lease is moved lazily: hearing from a worker costs nothing, and a deadline that
- * comes up too early is put back to where it belongs. */
+ * Who is heard, and which jobs nobody can carry on who is. */
 #include "coordinator/core/facts/lease.h"
 
 #include "coordinator/core/facts/tasks.h"

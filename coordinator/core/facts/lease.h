@@ -7,6 +7,8 @@
 
 /* Whether it is known to live now. */
 bool lease_hears(const struct core *core, uint32_t worker);
+/* Whether somebody who can carry it on is heard, and the others had a lease to come back since
+ * nobody was. */
 bool job_is_carried(struct core *core, struct job *job);
 /* Whether nobody is heard who can carry the job on, and somebody is silent who might. */
 bool lease_cut_off(const struct core *core, const struct job *job);

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* It will end so; nothing may be known of that yet. */
 void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
     int32_t exit_code, const char *sentence);
 /* The first reason stands; a later one is ignored. */

@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Its time runs, and ran so long before. */
 void overtime_arm(struct core *core, struct job *job, uint64_t ran_us);
 /* Nobody is left of it: it fails. */
 void overtime_ends(struct core *core, struct job *job);

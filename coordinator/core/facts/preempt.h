@@ -5,7 +5,9 @@
 
 #include "coordinator/core/state/state.h"
 
+/* What became of it, for people. */
 void preempt_note(struct job *job);
+/* Its tasks are to be gone by then. */
 void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us);
 /* Nothing can be saved: its tasks are ended as they are. `why` may be "". */
 void preempt_unsaved(struct core *core, struct job *job, const char *why);
@@ -16,7 +18,7 @@ void preempt_notice(
 void preempt_drained(struct core *core, struct job *job);
 /* It may run no longer: leaves in the same way, and does not come back. */
 void preempt_overtime(struct core *core, struct job *job, const char *why);
-/* Sets what is asked for: the step to stop at, or to save at. Once in a turn of speak.c. */
+/* Sets what is asked for: the step to stop at, or to save at. Once a turn. */
 void preempt_control(struct core *core, struct job *job);
 /* A plan restates it: all stand at its first position. */
 void preempt_plan(struct core *core, struct job *job);

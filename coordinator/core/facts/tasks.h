@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* The one function that moves a task. */
 void task_move(struct job *job, struct task *task, enum task_state state);
 /* Gives it a place. */
 void task_place(
@@ -32,6 +33,7 @@ void joiners_dismiss(struct core *core, struct job *job);
 void joiners_outdate(struct core *core, struct job *job, uint32_t stream);
 /* It is gone through no fault of its own: it gets another place also before the first plan. */
 void task_owe(struct job *job, struct task *task);
+/* Nothing of it is left on its worker, whose slot is free again. */
 void task_collect(struct core *core, struct job *job, uint32_t slot);
 /* Its slot is empty again if nothing of it is left and the job goes on. */
 void task_vacate(struct core *core, struct job *job, uint32_t slot);

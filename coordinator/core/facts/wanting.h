@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* How many places the job could use now. */
 uint32_t wanting_count(const struct job *job);
 /* How many more tasks it needs to go on. */
 uint32_t wanting_needed(const struct core *core, const struct job *job);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker daemons that are known: each is one life of a daemon. */
+ * The worker daemons that are known, each one life of a daemon, and until when each is waited for.
+ * A lease is moved lazily: hearing from a worker costs nothing, and a deadline that comes up too
+ * early is put back to where it belongs. */
 #include "coordinator/core/facts/workers.h"
 
 #include "coordinator/core/state/find.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns what jobs have to say into actions, in a fixed order, as far as the step's list has room.
- * What does not fit is said by the next step; core_wake_us() asks for it at once. Jobs take turns,
- * so that one with much to say does not keep the others from their releases. */
+ * Turns what a job has to say into actions, in a fixed order. */
 #include "coordinator/core/speak/speak.h"
 
 #include "coordinator/core/facts/crew.h"

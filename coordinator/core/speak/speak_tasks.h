@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Whether all of it is said. */
 bool speak_of_tasks(struct core *core, struct job *job);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include "coordinator/core/state/state.h"
 
+/* One of a job's. */
 bool deadline_armed(const struct job *job, enum deadline deadline);
 void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
 void deadline_clear(struct core *core, struct job *job, enum deadline deadline);
+/* All that are void when a generation ends, or the job does. */
 void deadlines_clear(struct core *core, struct job *job);
 
 #endif

@@ -8,6 +8,7 @@
 /* Slots on which the job's tasks may be placed: of the cluster if it were empty, and now. */
 uint32_t offers_total(const struct core *core, const struct job *job);
 uint32_t offers_free(const struct core *core, const struct job *job);
+/* Nobody offers anything. */
 void offers_open(struct core *core);
 /* The worker's free slots, or their GPUs, changed. */
 void offers_changed(struct core *core, uint32_t worker);

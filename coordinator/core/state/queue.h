@@ -7,6 +7,7 @@
 
 /* In front of all of a lower priority, and of those of its own that came later. */
 void job_line_up(struct core *core, struct list *list, const struct job *job);
+/* It waits; it does not any more. */
 void queue_add(struct core *core, struct job *job);
 void queue_remove(struct core *core, struct job *job);
 /* The first job that the cluster could hold if it were empty; NONE when there is none. */

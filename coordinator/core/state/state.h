@@ -2,9 +2,9 @@
  * The state of the coordinator's core. Nothing here is visible outside coordinator/core. Objects
  * are referred to by index; an index never leaves the core.
  *
- * An event changes facts. What has to be said because of them is noted per job in `due` and said by
- * speak.c at the end of the step, as far as the action list has room; the rest is said by the next
- * step. */
+ * An event changes facts. What follows from them is noted per job in `due`: outcomes are decided at
+ * the end of the step (turn.c), the rest is decided and said then as far as the action list has
+ * room, or by the next step. */
 #ifndef CADRE_COORDINATOR_CORE_STATE_H
 #define CADRE_COORDINATOR_CORE_STATE_H
 
@@ -36,7 +36,7 @@
 
 #define RECENT_MAX 8
 
-/* An event says at most so much by itself; a job says at most so much per round of speak.c. */
+/* An event says at most so much by itself; a job says at most so much per turn. */
 #define ACTIONS_PER_EVENT_MAX 8
 #define ACTIONS_PER_JOB_MAX   28
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
@@ -70,7 +70,7 @@ struct worker {
     bool drained;           /* a client said so */
     bool expected;          /* known from the store alone: whoever comes with its name is it */
     bool silent;            /* its stream was ended, since nothing came */
-    bool overdue;           /* silent for a lease: what is left on it is waited for (lease.c) */
+    bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
     uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
     struct party_ref parties; /* first of its list */
     char name[LIMIT_NAME_BYTES];
@@ -139,7 +139,7 @@ struct task {
     bool finished;  /* it reported that the program is done */
     bool reported;  /* it is frozen, and said where */
     bool collected; /* nothing of it is left on its worker */
-    /* crew.c; what follows outlives the task and is the slot's */
+    /* facts/crew.c; what follows outlives the task and is the slot's */
     enum role role;            /* of a crew; else ROLE_NONE */
     uint32_t lives;            /* how often it was started in this generation */
     uint64_t lives_in;         /* the number of that in which its last task was */
@@ -154,7 +154,7 @@ struct task {
     uint32_t stream;
     uint64_t position;
     uint32_t join_stream;
-    /* health.c: whom it waits for; valid while the stamp is the job's */
+    /* facts/health.c: whom it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;
     uint32_t waits_for;
     uint32_t waited_by;
@@ -224,7 +224,7 @@ enum deadline {
     DEADLINES
 };
 
-/* How far a job is that has to leave its machines (preempt.c). */
+/* How far a job is that has to leave its machines (facts/preempt.c). */
 enum preemption {
     PREEMPT_NOT = 0,
     PREEMPT_WANTED,  /* a step where to stop is to be found */
@@ -234,7 +234,7 @@ enum preemption {
     PREEMPT_REQUEUES /* they are gone; it goes back to the queue when all are collected */
 };
 
-/* How far a crew is whose chief is done (crew.c). */
+/* How far a crew is whose chief is done (decide/attend.c). */
 enum leaving {
     LEAVING_NOT = 0,
     LEAVING_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
@@ -364,7 +364,7 @@ struct job {
     bool has_part;
     struct core_checkpoint part; /* durable, and not applied by all yet */
 
-    /* crew.c; no servers: the job is none */
+    /* facts/crew.c; no servers: the job is none */
     struct crew crew;
     uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
                                                those of states, and in `joined` */
@@ -380,7 +380,8 @@ struct job {
     bool guess;        /* `reason` is what was noticed, not what happened */
     uint64_t waits_us; /* too few are left: since */
     uint32_t restarts;
-    uint64_t cut_us; /* lease.c: when nobody who could carry it on was heard, last; 0: never */
+    uint64_t
+        cut_us; /* facts/lease.c: when nobody who could carry it on was heard, last; 0: never */
     uint32_t restarts_without_step; /* of them, since a generation last applied a step */
     bool formed;                    /* a generation, since the last of these */
     uint64_t aborted_us;
@@ -388,7 +389,7 @@ struct job {
     char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
     struct failure followed;       /* of a task that had lost its peers before */
 
-    /* health.c */
+    /* facts/health.c */
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;

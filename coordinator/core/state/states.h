@@ -5,6 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Each panics on a move that its table does not allow. */
 void job_move(struct core *core, struct job *job, enum job_state state);
 void phase_move(struct job *job, enum phase phase);
 void worker_move(struct worker *worker, enum worker_state state);

@@ -40,13 +40,12 @@ void tell_word(struct core *core, const struct job *job, uint32_t slot, enum tas
     uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
     struct core_action *action = action_add(core, CORE_ACTION_TELL_TASK);
     struct text text = text_begin(action->tell_task.text, sizeof(action->tell_task.text));
-    CADRE_ASSERT(worker != NONE);
+    CADRE_ASSERT(worker != NONE && core->workers[worker].state == WORKER_CONNECTED);
     action->tell_task.link = core->workers[worker].link;
     action->tell_task.task = job_task_ref(core, job, slot);
     action->tell_task.type = type;
     action->tell_task.code = code;
     text_add(&text, sentence);
-    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
 }
 
 void tell_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan)
@@ -56,9 +55,8 @@ void tell_again(struct core *core, const struct job *job, uint32_t slot, bool kn
     uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
     bool has_news =
         job->released > job->resume || job->halt_kind != HALT_NONE || job->has_checkpoint;
+    CADRE_ASSERT(worker != NONE && core->workers[worker].state == WORKER_CONNECTED);
     CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
-    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
-    CADRE_ASSERT(worker != NONE);
     /* What is still due will be said to all of them. */
     if (job->phase == PHASE_RUN && (job->due & DUE_PLAN) == 0) {
         if (!knows_plan) {
