@@ -91,7 +91,6 @@ static size_t layout_parts(
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.drains = layout_take(&layout, sizeof(*p.drains), workers);
     *ret_parts = p;
-    CADRE_ASSERT(layout.used > 0);
     return layout.used;
 }
 
@@ -234,9 +233,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         break;
     }
     turn_run(core);
+    CADRE_ASSERT(out->count <= core->out_end);
     core->out = NULL;
     core->out_end = 0;
-    CADRE_ASSERT(out->count <= core->out_end || core->out_end == 0);
 }
 
 uint64_t core_wake_us(const struct core *core)

@@ -10,7 +10,6 @@
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
     struct text text = text_begin(bytes, size_bytes);
-    CADRE_ASSERT(string != NULL);
     text_add(&text, string);
 }
 

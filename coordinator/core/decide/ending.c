@@ -71,7 +71,6 @@ static void succeed(struct core *core, struct job *job)
         text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
     }
     outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
-    CADRE_ASSERT(job->outcome == JOB_SUCCEEDED);
 }
 
 bool ending_complete(const struct job *job)
@@ -151,7 +150,6 @@ void ending_decide(struct core *core, struct job *job)
     }
     deadlines_clear(core, job);
     deadline_set(core, job, DEADLINE_COLLECT, core->now_us + core->options.collect_us);
-    CADRE_ASSERT(deadline_armed(job, DEADLINE_COLLECT));
 }
 
 void ending_overtime(struct core *core, struct job *job)

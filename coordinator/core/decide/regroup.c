@@ -212,7 +212,6 @@ static bool account(struct core *core, struct job *job, const struct edge *edge)
         return true;
     }
     job->counted = true;
-    CADRE_ASSERT(job->counted);
     return allowed;
 }
 

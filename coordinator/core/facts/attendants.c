@@ -68,7 +68,6 @@ void crew_over(struct core *core, struct job *job)
         attendants_dismiss(core, job, job->leaving == LEAVING_SERVERS, false);
     }
     job_due(core, job, DUE_CREW);
-    CADRE_ASSERT(!job->recalls);
 }
 
 void crew_wait_over(struct core *core, struct job *job)

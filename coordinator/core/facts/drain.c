@@ -28,7 +28,6 @@ void drain_note(struct core *core, struct job *job, bool draining)
         list_remove(drained, job_index(core, job));
     }
     job->draining = draining;
-    CADRE_ASSERT(job->draining == draining);
     CADRE_ASSERT(!draining || drained->count > 0);
 }
 
@@ -86,7 +85,6 @@ void drain_begins(struct core *core, uint32_t worker)
         ref = party->next;
         party_drains(core, job, party);
     }
-    CADRE_ASSERT(w->draining);
 }
 
 void worker_draining(struct core *core, uint32_t worker)
@@ -94,7 +92,6 @@ void worker_draining(struct core *core, uint32_t worker)
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     core->workers[worker].leaves = true;
     drain_begins(core, worker);
-    CADRE_ASSERT(core->workers[worker].draining);
 }
 
 void drain_ends(struct core *core, uint32_t worker)
@@ -120,7 +117,6 @@ void drain_keep(struct core *core, const struct core_drained *drained)
     size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
     CADRE_ASSERT(at < core->options.limits.workers_max);
     core->drains[at] = *drained;
-    CADRE_ASSERT(core->drain_count > 0);
 }
 
 void drain_restore(struct core *core, const struct core_drained *drained)

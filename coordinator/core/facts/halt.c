@@ -10,7 +10,6 @@ void halt_drop(struct job *job)
     job->halt_kind = HALT_NONE;
     job->halt_at = POSITION_NONE;
     job->halt_stream = 0;
-    CADRE_ASSERT(job->halt_at == POSITION_NONE);
 }
 
 void halt_set(struct core *core, struct job *job, uint32_t stream)

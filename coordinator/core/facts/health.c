@@ -63,7 +63,6 @@ static void stall_renew(const struct job *job, struct task *task)
         task->waits_for = NONE;
         task->waited_by = 0;
     }
-    CADRE_ASSERT(task->stall_stamp == job->stall_stamp);
 }
 
 static uint64_t slow_after(const struct core *core, const struct job *job)
@@ -115,7 +114,6 @@ static void hang_told(
     if (job->slow) {
         job_due(core, job, DUE_CHANGED);
     }
-    CADRE_ASSERT(job->hang_slot == slot);
 }
 
 void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)

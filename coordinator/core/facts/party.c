@@ -175,7 +175,6 @@ void party_orphan(struct core *core, struct job *job, uint32_t number)
         job->agains--;
     }
     party->worker = NONE;
-    CADRE_ASSERT(party->worker == NONE && !party->again);
 }
 
 void party_again(struct core *core, struct job *job, uint32_t number)

@@ -218,7 +218,6 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore)
 void preempt_resume(struct core *core, struct job *job)
 {
     uint64_t due_us = core->now_us + core->options.lease_us + core->options.grace_us;
-    CADRE_ASSERT(due_us > core->now_us);
     if (job->preempt == PREEMPT_STOPS && job->phase == PHASE_JOIN) {
         preempt_move(job, PREEMPT_UNSAVED);
         preempt_note(job);

@@ -41,7 +41,6 @@ void restarts_step_applied(struct core *core, struct job *job)
         job->restarts_without_step = 0;
         deadline_clear(core, job, DEADLINE_BACKOFF);
     }
-    CADRE_ASSERT(!job->formed || job->restarts_without_step == 0);
 }
 
 void restarts_waited(struct core *core, struct job *job)

@@ -325,5 +325,4 @@ void task_clear(struct task *task)
         .prev = NONE,
         .rank = NONE,
         .waits_for = NONE};
-    CADRE_ASSERT(task->rank == NONE && task->party == NONE);
 }

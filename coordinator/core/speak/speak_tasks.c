@@ -15,7 +15,6 @@ static void record_fresh(struct core *core, struct job *job)
     uint32_t slot = job->fresh;
     struct task *task = job_task(core, job, slot);
     uint32_t worker = job_party(core, job, task->party)->worker;
-    CADRE_ASSERT(slot != NONE);
     CADRE_ASSERT(task->unplaced);
     struct core_record *record = record_add(core, job, CORE_RECORD_TASK, true);
     record->task.slot = slot;
@@ -30,14 +29,12 @@ static void record_fresh(struct core *core, struct job *job)
         party_again(core, job, task->party);
     }
     task_vacate(core, job, slot);
-    CADRE_ASSERT(!task->unplaced);
 }
 
 static void record_lost(struct core *core, struct job *job)
 {
     uint32_t slot = job->lost;
     struct task *task = job_task(core, job, slot);
-    CADRE_ASSERT(slot != NONE);
     CADRE_ASSERT(task->unsaid);
     CADRE_ASSERT(task->state == TASK_LOST);
     struct core_record *record = record_add(core, job, CORE_RECORD_TASK_EXIT, false);
@@ -52,7 +49,6 @@ static void record_lost(struct core *core, struct job *job)
     CADRE_ASSERT(core->unsaid > 0);
     core->unsaid--;
     task_vacate(core, job, slot);
-    CADRE_ASSERT(!task->unsaid);
 }
 
 /* One that is away hears it when it says hello. */
@@ -117,7 +113,6 @@ static bool warm_again(struct core *core, struct job *job)
         }
     }
     job->outdated = false;
-    CADRE_ASSERT(!job->outdated);
     return true;
 }
 
