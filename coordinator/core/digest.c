@@ -174,9 +174,10 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->slots_used);
     digest = fold(digest, worker->slot_gpus);
     digest = fold(digest, worker->orphan_us);
-    digest = fold(digest, (uint64_t)worker->drained << 5 | (uint64_t)worker->silent << 4 |
-                              (uint64_t)worker->overdue << 3 | (uint64_t)worker->expected << 2 |
-                              (uint64_t)worker->leaves << 1 | worker->draining);
+    digest = fold(digest,
+        (uint64_t)worker->drained << 5 | (uint64_t)(worker->absence == ABSENCE_SILENT) << 4 |
+            (uint64_t)worker->overdue << 3 | (uint64_t)(worker->absence == ABSENCE_EXPECTED) << 2 |
+            (uint64_t)worker->leaves << 1 | worker->draining);
     return fold_string(digest, worker->name);
 }
 

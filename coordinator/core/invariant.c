@@ -355,6 +355,8 @@ static const char *workers_hold(const struct core *core)
         HOLDS(worker->id.n > last, "ids of workers do not rise");
         HOLDS((worker->state == WORKER_CONNECTED) == (worker->link.n != 0),
             "a link without a worker");
+        HOLDS((worker->state == WORKER_AWAY) == (worker->absence != ABSENCE_NONE),
+            "a worker is away for no reason");
         HOLDS(!worker->overdue || worker->state == WORKER_AWAY,
             "a worker is waited for that is here");
         HOLDS(worker->draining == (worker->leaves || worker->drained), "half a drain");

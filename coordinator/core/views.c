@@ -173,7 +173,7 @@ static void show_worker(
         .draining = worker->draining,
         .drained_by = drained != NULL ? drained->who : NULL,
         .drained_why = drained != NULL ? drained->why : NULL,
-        .expected = worker->expected,
+        .expected = worker->absence == ABSENCE_EXPECTED,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
 }

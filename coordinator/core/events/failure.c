@@ -148,8 +148,7 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
         return; /* the latter may have been told to end before the coordinator was started again */
     }
     if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
-        CADRE_ASSERT(task->refill == REFILL_USUAL);
-        task->refill = REFILL_LATER; /* nothing is left to do for it */
+        refill_move(job, task, REFILL_LATER); /* nothing is left to do for it */
         return;
     }
     if (restarts_count(core, job, death->code, death->exit_code, death->text) &&

@@ -78,11 +78,9 @@ static void worker_bind(
         map_remove(&core->workers_by_link, w->link.n, worker);
     }
     map_add(&core->workers_by_link, link.n, worker);
-    worker_move(w, WORKER_CONNECTED);
+    worker_move(w, WORKER_CONNECTED, ABSENCE_NONE);
     w->link = link;
-    w->expected = false;
     w->overdue = false;
-    w->silent = false;
     w->orphan_us = hello->orphan_us;
     w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
@@ -151,7 +149,7 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker, bo
 static void worker_resume(struct core *core, uint32_t worker, bool expected)
 {
     struct party_ref ref = core->workers[worker].parties;
-    CADRE_ASSERT(!core->workers[worker].overdue && !core->workers[worker].expected);
+    CADRE_ASSERT(!core->workers[worker].overdue);
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
         struct party_ref next = job_party(core, job, ref.party)->next;
@@ -184,7 +182,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
     }
     uint32_t worker = worker_by_name(core, hello->name);
     uint32_t bound = worker_by_link(core, link);
-    bool returns = worker != NONE && (core->workers[worker].expected ||
+    bool returns = worker != NONE && (core->workers[worker].absence == ABSENCE_EXPECTED ||
                                          core->workers[worker].boot_nonce == hello->boot_nonce);
     if (bound != NONE && (!returns || bound != worker)) {
         stream_refuse(
@@ -192,7 +190,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
         return;
     }
     if (returns) {
-        bool expected = core->workers[worker].expected;
+        bool expected = core->workers[worker].absence == ABSENCE_EXPECTED;
         lease_returns(core, worker);
         worker_bind(core, worker, link, hello);
         tasks_listed(core, worker, hello);
@@ -243,13 +241,13 @@ static void reports_lapse(struct core *core, uint32_t worker)
     }
 }
 
-static void worker_goes_away(struct core *core, uint32_t worker)
+static void worker_goes_away(struct core *core, uint32_t worker, enum absence why)
 {
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->state == WORKER_CONNECTED);
     CADRE_ASSERT(worker_by_link(core, w->link) == worker);
     map_remove(&core->workers_by_link, w->link.n, worker);
-    worker_move(w, WORKER_AWAY);
+    worker_move(w, WORKER_AWAY, why);
     w->link.n = 0;
     worker_offer(core, worker);
     reports_lapse(core, worker);
@@ -260,8 +258,7 @@ void worker_hang_up(struct core *core, uint32_t worker, const char *sentence)
 {
     CADRE_ASSERT(core->workers[worker].link.n != 0);
     stream_refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
-    core->workers[worker].silent = true;
-    worker_goes_away(core, worker);
+    worker_goes_away(core, worker, ABSENCE_SILENT);
     CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
 }
 
@@ -273,7 +270,7 @@ void member_link_down(struct core *core, struct link_id link)
     }
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->link.n == link.n);
-    worker_goes_away(core, worker);
+    worker_goes_away(core, worker, ABSENCE_CUT);
     w->heard_us = core->now_us;
     worker_lease_set(core, worker);
     if (w->leaves && w->parties.job == NONE) {

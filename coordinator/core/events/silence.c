@@ -79,12 +79,12 @@ static void how_silent(const struct worker *worker, uint64_t silent_us, char how
 {
     struct text text = text_begin(how, LIMIT_TEXT_BYTES);
     CADRE_ASSERT(worker->state != WORKER_FREE);
-    text_add(&text, worker->expected ? "which did not come back for "
-                    : worker->state == WORKER_AWAY && !worker->silent
+    text_add(&text, worker->absence == ABSENCE_EXPECTED ? "which did not come back for "
+                    : worker->absence == ABSENCE_CUT
                         ? "whose connection ended and which did not come back in "
                         : "which was silent for ");
     text_time(&text, silent_us);
-    if (worker->expected) {
+    if (worker->absence == ABSENCE_EXPECTED) {
         text_add(&text, " after the coordinator was started again");
     }
 }

@@ -252,9 +252,7 @@ void task_owe(struct job *job, struct task *task)
 {
     CADRE_ASSERT(!task_attends(task));
     CADRE_ASSERT(state_is_gone(task->state));
-    CADRE_ASSERT(task->refill != REFILL_LATER);
-    job->owed += task->refill == REFILL_USUAL;
-    task->refill = REFILL_AT_ONCE;
+    refill_move(job, task, REFILL_AT_ONCE);
     CADRE_ASSERT(job->owed <= job->gone);
 }
 
@@ -294,14 +292,13 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     bool later = task->refill == REFILL_LATER && job->phase == PHASE_RUN;
     crew_vacates(core, job, slot);
     party_leave(core, job, slot);
+    refill_move(job, task, REFILL_USUAL);
     task_move(job, task, TASK_WAITING);
     job->joined -= task->joined;
     job->collected--;
-    job->owed -= task->refill == REFILL_AT_ONCE;
-    job->declined += later;
     task_clear(task);
     task->incarnation = incarnation;
-    task->refill = later ? REFILL_LATER : REFILL_USUAL;
+    refill_move(job, task, later ? REFILL_LATER : REFILL_USUAL);
     wanting_note(core, job);
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
     if (job->preempt == PREEMPT_REQUEUES) {

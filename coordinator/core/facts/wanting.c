@@ -7,6 +7,7 @@
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 
 /* Before the first plan only what was lost is placed again: hellos are awaited from all. */
 uint32_t wanting_count(const struct job *job)
@@ -56,8 +57,7 @@ void wanting_reopen(struct core *core, struct job *job)
     for (uint32_t slot = 0; slot < job->tasks && job->declined > 0; slot++) {
         struct task *task = job_task(core, job, slot);
         if (task->refill == REFILL_LATER) {
-            job->declined -= task->state == TASK_WAITING;
-            task->refill = REFILL_USUAL;
+            refill_move(job, task, REFILL_USUAL);
         }
     }
     CADRE_ASSERT(job->declined == 0);

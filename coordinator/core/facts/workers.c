@@ -69,9 +69,8 @@ uint32_t worker_expect(struct core *core, const char *name)
         return NONE;
     }
     struct worker *w = &core->workers[worker];
-    worker_move(w, WORKER_CONNECTED);
-    worker_move(w, WORKER_AWAY);
-    w->expected = true;
+    worker_move(w, WORKER_CONNECTED, ABSENCE_NONE);
+    worker_move(w, WORKER_AWAY, ABSENCE_EXPECTED);
     w->heard_us = core->now_us;
     worker_lease_set(core, worker);
     return worker;
@@ -84,7 +83,7 @@ void worker_forget(struct core *core, uint32_t worker)
     CADRE_ASSERT(w->parties.job == NONE);
     map_remove(&core->workers_by_name, worker_key(w->name), worker);
     heap_remove(&core->deadlines, worker);
-    worker_move(w, WORKER_FREE);
+    worker_move(w, WORKER_FREE, ABSENCE_NONE);
     worker_offer(core, worker);
     list_remove(&core->workers_live, worker);
     list_append(&core->workers_free, worker);

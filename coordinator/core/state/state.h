@@ -46,6 +46,14 @@ _Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");
 
 enum worker_state { WORKER_FREE = 0, WORKER_CONNECTED, WORKER_AWAY };
 
+/* Why a worker is away. */
+enum absence {
+    ABSENCE_NONE = 0, /* it is not */
+    ABSENCE_CUT,      /* its stream ended */
+    ABSENCE_SILENT,   /* it was ended, since nothing came */
+    ABSENCE_EXPECTED  /* known from the store alone: whoever comes with its name is it */
+};
+
 /* The tasks of one job on one worker: they arrive as one. Named by (index of the job, index in the
  * job). */
 struct party_ref {
@@ -56,6 +64,7 @@ struct party_ref {
 struct worker {
     struct worker_id id;
     enum worker_state state;
+    enum absence absence;
     struct link_id link;
     uint64_t boot_nonce;
     uint64_t heard_us;
@@ -68,8 +77,6 @@ struct worker {
     bool draining;          /* takes no new tasks, and those that it has go elsewhere */
     bool leaves;            /* its daemon said so: it goes when the last task is collected */
     bool drained;           /* a client said so */
-    bool expected;          /* known from the store alone: whoever comes with its name is it */
-    bool silent;            /* its stream was ended, since nothing came */
     bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
     uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
     struct party_ref parties; /* first of its list */

@@ -52,12 +52,14 @@ static const struct {
     [WORKER_AWAY] = {1 << WORKER_CONNECTED | 1 << WORKER_FREE},
 };
 
-void worker_move(struct worker *worker, enum worker_state state)
+void worker_move(struct worker *worker, enum worker_state state, enum absence absence)
 {
     CADRE_ASSERT(state <= WORKER_AWAY);
     CADRE_ASSERT(state != WORKER_FREE || worker->parties.job == NONE);
     CADRE_ASSERT((worker_moves[worker->state].may_become >> state & 1) != 0);
+    CADRE_ASSERT((state == WORKER_AWAY) == (absence != ABSENCE_NONE));
     worker->state = state;
+    worker->absence = absence;
 }
 
 static const struct {
@@ -94,6 +96,31 @@ void joining_move(struct task *task, enum joining joining)
     CADRE_ASSERT(joining <= JOINING_OUTDATED);
     CADRE_ASSERT((joining_moves[task->joining].may_become >> joining & 1) != 0);
     task->joining = joining;
+}
+
+static const struct {
+    uint8_t may_become; /* bits of enum refill */
+} refill_moves[] = {
+    [REFILL_USUAL] = {1 << REFILL_USUAL | 1 << REFILL_AT_ONCE | 1 << REFILL_LATER},
+    [REFILL_AT_ONCE] = {1 << REFILL_USUAL | 1 << REFILL_AT_ONCE},
+    [REFILL_LATER] = {1 << REFILL_USUAL},
+};
+
+static void count_refill(struct job *job, const struct task *task, uint32_t by)
+{
+    bool empty = task->state == TASK_WAITING;
+    job->owed += task->refill == REFILL_AT_ONCE ? by : 0;
+    job->declined += task->refill == REFILL_LATER && empty ? by : 0;
+}
+
+void refill_move(struct job *job, struct task *task, enum refill refill)
+{
+    CADRE_ASSERT(refill <= REFILL_LATER);
+    CADRE_ASSERT((refill_moves[task->refill].may_become >> refill & 1) != 0);
+    count_refill(job, task, UINT32_MAX);
+    task->refill = refill;
+    count_refill(job, task, 1);
+    CADRE_ASSERT(job->owed <= job->tasks && job->declined <= job->waiting);
 }
 
 bool preempt_stops(const struct job *job)

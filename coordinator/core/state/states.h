@@ -8,9 +8,10 @@
 /* Each panics on a move that its table does not allow. */
 void job_move(struct core *core, struct job *job, enum job_state state);
 void phase_move(struct job *job, enum phase phase);
-void worker_move(struct worker *worker, enum worker_state state);
+void worker_move(struct worker *worker, enum worker_state state, enum absence absence);
 void preempt_move(struct job *job, enum preemption preempt);
 void joining_move(struct task *task, enum joining joining);
+void refill_move(struct job *job, struct task *task, enum refill refill);
 
 /* Starting or running, and not dismissed. */
 static inline bool task_is_usable(const struct task *task)
