@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one switch over events, the memory of the core, and the action list. */
-#include "coordinator/core/parts.h"
+ * The one switch over events, and the memory of the core. */
+#include "coordinator/core/core.h"
 
 #include <stdalign.h>
+
+#include "coordinator/core/events/arrivals.h"
+#include "coordinator/core/events/fallback.h"
+#include "coordinator/core/events/lives.h"
+#include "coordinator/core/events/membership.h"
+#include "coordinator/core/events/requests.h"
+#include "coordinator/core/events/restore.h"
+#include "coordinator/core/events/timers.h"
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/workers.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/turn.h"
 
 /* Hands out memory in order; with base NULL it only measures. */
 struct layout {
@@ -14,7 +27,9 @@ static void *layout_take(struct layout *layout, size_t size, size_t count)
 {
     size_t align = alignof(max_align_t);
     size_t at = (layout->used + align - 1) / align * align;
+    CADRE_ASSERT(size > 0 && count > 0);
     layout->used = at + size * count;
+    CADRE_ASSERT(at % align == 0);
     return layout->base == NULL ? NULL : layout->base + at;
 }
 
@@ -29,6 +44,7 @@ struct parts {
     struct list_node *job_nodes;
     struct list_node *queue_nodes;
     uint32_t *queue_numbers;
+    struct list_node *undecided_nodes;
     struct list_node *touched_nodes;
     struct list_node *drained_nodes;
     struct map_entry *by_id;
@@ -59,6 +75,7 @@ static size_t layout_parts(
     p.job_nodes = layout_take(&layout, sizeof(*p.job_nodes), jobs);
     p.queue_nodes = layout_take(&layout, sizeof(*p.queue_nodes), jobs);
     p.queue_numbers = layout_take(&layout, sizeof(*p.queue_numbers), jobs);
+    p.undecided_nodes = layout_take(&layout, sizeof(*p.undecided_nodes), jobs);
     p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
     p.drained_nodes = layout_take(&layout, sizeof(*p.drained_nodes), jobs);
     p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
@@ -80,6 +97,7 @@ static size_t layout_parts(
 size_t core_bytes(const struct core_limits *limits)
 {
     struct parts parts;
+    CADRE_ASSERT(limits->workers_max > 0 && limits->jobs_max > 0 && limits->tasks_max > 0);
     return layout_parts(NULL, limits, &parts);
 }
 
@@ -110,6 +128,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     list_init(&core->queue, p.queue_nodes);
     list_init(&core->wanting, p.queue_nodes);
     core->queue_numbers = p.queue_numbers;
+    list_init(&core->undecided, p.undecided_nodes);
     list_init(&core->touched, p.touched_nodes);
     list_init(&core->drained, p.drained_nodes);
     map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
@@ -127,38 +146,15 @@ struct core *core_init(void *memory, const struct core_options *options)
     for (uint32_t i = 0; i < limits->jobs_max; i++) {
         list_append(&core->jobs_free, i);
     }
+    CADRE_ASSERT(core->jobs_free.count == limits->jobs_max &&
+                 core->workers_free.count == limits->workers_max);
     return core;
-}
-
-struct core_action *action_add(struct core *core, enum core_action_type type)
-{
-    struct core_actions *out = core->out;
-    CADRE_ASSERT(out->count < core->out_end);
-    struct core_action *action = &out->items[out->count++];
-    memset(action, 0, sizeof(*action));
-    action->type = type;
-    return action;
-}
-
-struct core_record *record_add(
-    struct core *core, const struct job *job, enum core_record_type type, bool sync)
-{
-    struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
-    record->type = type;
-    record->sync = sync;
-    record->job = job->id;
-    return record;
-}
-
-size_t actions_left(const struct core *core)
-{
-    return core->out_end - core->out->count;
 }
 
 static void agent_up(struct core *core, struct link_id link, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_HELLO) {
-        worker_hello(core, link, &up->hello);
+        member_hello(core, link, &up->hello);
         return;
     }
     uint32_t worker = worker_by_link(core, link);
@@ -171,7 +167,7 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
         worker_draining(core, worker);
         break;
     case AGENT_UP_ARRIVED:
-        barrier_arrived(core, worker, &up->arrived);
+        arrival_take(core, worker, &up->arrived);
         break;
     case AGENT_UP_TASK_STARTED:
         task_started(core, worker, &up->started);
@@ -194,6 +190,7 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
 
 void core_step(struct core *core, const struct core_event *event, struct core_actions *out)
 {
+    CADRE_ASSERT(core->out == NULL);
     CADRE_ASSERT(event->now_us >= core->now_us);
     CADRE_ASSERT(out->capacity - out->count >= CORE_ACTIONS_PER_STEP_MAX);
     core->now_us = event->now_us;
@@ -223,7 +220,7 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         agent_up(core, event->agent.link, event->agent.up);
         break;
     case CORE_EVENT_LINK_DOWN:
-        worker_link_down(core, event->link_down);
+        member_link_down(core, event->link_down);
         break;
     case CORE_EVENT_RESTORE_DRAIN:
         drain_restore(core, &event->restore_drain);
@@ -235,7 +232,8 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         restore_done(core, &event->restore_done);
         break;
     }
-    speak_run(core);
+    turn_run(core);
+    CADRE_ASSERT(out->count <= core->out_end);
     core->out = NULL;
     core->out_end = 0;
 }
@@ -243,7 +241,8 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
 uint64_t core_wake_us(const struct core *core)
 {
     struct heap_entry next;
-    if (speak_waits(core)) {
+    CADRE_ASSERT(core->out == NULL);
+    if (turn_waits(core)) {
         return core->now_us;
     }
     return heap_top(&core->deadlines, &next) ? next.due_us : UINT64_MAX;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash of the whole state, field by field and in the order of the lists: no address, padding or
  * hash order gets in. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 static uint64_t fold(uint64_t digest, uint64_t value)
 {
@@ -26,10 +29,10 @@ static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
 
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
-    const uint64_t flags[] = {task->usable, task->unplaced, task->unstopped, task->unsaid,
-        task->joined, task->heard, task->joins, task->finished, task->reported, task->collected,
-        task->has_exit, task->owed, task->declined, task->clean, task->begun, task->adopted,
-        task->attends};
+    const uint64_t flags[] = {task_is_usable(task), task->unplaced, task->unstopped, task->unsaid,
+        task->joined, task->joined, task->joining != JOINING_NOT, task->finished, task->reported,
+        task->collected, task->state == TASK_EXITED, task->refill == REFILL_AT_ONCE,
+        task->refill == REFILL_LATER, task->clean, task->begun, task->adopted, task_attends(task)};
     const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
@@ -128,18 +131,17 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
         job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
         job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
-        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess,
-        job->waits_us, job->restarts, job->aborted_us, (uint64_t)job->followed.code,
-        job->progress_us, job->median_us, job->stall_stamp, job->stall_slot, job->stall_position,
-        job->stalled, job->slow, job->hang_slot, job->hang_position, job->hang_told_us,
-        (uint64_t)job->hang.at, job->hang.collective, job->hang.replica, job->hang.others,
-        job->fresh, job->lost, job->dismissed, job->agains, job->outdated, job->stopped,
-        job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
-        (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
-        (uint64_t)job->preempt, job->requeues, job->saves, job->crew.workers, job->crew.servers,
-        job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
-        job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
-        (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
+        job->has_checkpoint, job->has_part, job->counted, job->excused, job->guess, job->waits_us,
+        job->restarts, job->aborted_us, (uint64_t)job->followed.code, job->progress_us,
+        job->median_us, job->stall_stamp, job->stall_slot, job->stall_position, job->stalled,
+        job->slow, job->hang_slot, job->hang_position, job->hang_told_us, (uint64_t)job->hang.at,
+        job->hang.collective, job->hang.replica, job->hang.others, job->fresh, job->lost,
+        job->dismissed, job->agains, job->outdated, job->stopped, job->uncollected,
+        (uint64_t)job->outcome, (uint64_t)job->code, (uint64_t)(int64_t)job->exit_code,
+        job->checkpoint_at, job->checkpoint_asked, (uint64_t)job->preempt, job->requeues,
+        job->saves, job->crew.workers, job->crew.servers, job->crew.evaluators, job->crew.backups,
+        job->attending[ROLE_WORKER], job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR],
+        job->recalls, (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
         job->time_limit_us, job->overtime, job->cut_us, job->restarts_without_step, job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
@@ -172,9 +174,10 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->slots_used);
     digest = fold(digest, worker->slot_gpus);
     digest = fold(digest, worker->orphan_us);
-    digest = fold(digest, (uint64_t)worker->drained << 5 | (uint64_t)worker->silent << 4 |
-                              (uint64_t)worker->overdue << 3 | (uint64_t)worker->expected << 2 |
-                              (uint64_t)worker->leaves << 1 | worker->draining);
+    digest = fold(digest,
+        (uint64_t)worker->drained << 5 | (uint64_t)(worker->absence == ABSENCE_SILENT) << 4 |
+            (uint64_t)worker->overdue << 3 | (uint64_t)(worker->absence == ABSENCE_EXPECTED) << 2 |
+            (uint64_t)worker->leaves << 1 | worker->draining);
     return fold_string(digest, worker->name);
 }
 

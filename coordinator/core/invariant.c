@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is true between two steps, whatever happened. The counts of a job are compared with each
  * other after every step, and with the tasks themselves when the whole core is checked. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 
 #define HOLDS(condition, broken)                                                                   \
     do {                                                                                           \
@@ -158,18 +164,19 @@ static const char *job_holds(const struct job *job)
 static const char *task_holds(const struct core *core, const struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
-    bool alive = task->state == TASK_STARTING || task->state == TASK_RUNNING;
     HOLDS((task->party == NONE) == (task->state == TASK_WAITING), "a place without a task");
-    HOLDS(task->has_exit == (task->state == TASK_EXITED), "an exit without a process");
-    HOLDS(!task->usable || (alive && task->dismissed == DISMISSED_NOT), "a task cannot be used");
-    HOLDS(task->usable || !alive || task->dismissed != DISMISSED_NOT, "a task is not used");
+    HOLDS(task->state != TASK_WAITING || task->dismissed == DISMISSED_NOT,
+        "nobody is not wanted any more");
+    HOLDS(task->refill != REFILL_AT_ONCE || task->state == TASK_EXITED || task->state == TASK_LOST,
+        "the slot of a task that lives is to be filled");
     HOLDS(task->rank == NONE ||
               (task->rank < job->roster && core->members[job->first + task->rank] == slot),
         "rank and roster differ");
-    HOLDS(!task->joins || task->rank == NONE, "a member would join");
+    HOLDS(task->joining == JOINING_NOT || task->rank == NONE, "a member would join");
     HOLDS(task->incarnation <= job->incarnation_max, "an incarnation that was not given out");
     HOLDS(task->state != TASK_LOST || task->collected, "a lost task holds a slot");
-    HOLDS(!task->attends || (task->rank == NONE && !task->joins), "an attendant in the ledger");
+    HOLDS(!task_attends(task) || (task->rank == NONE && task->joining == JOINING_NOT),
+        "an attendant in the ledger");
     HOLDS(task->role == crew_role(&job->crew, slot), "a slot has the role of another");
     HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is not wanted");
     return NULL;
@@ -181,8 +188,8 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         const char *broken = task_holds(core, job, slot);
-        bool member = task->usable && task->rank != NONE;
-        bool counts = task->usable && !task->attends;
+        bool member = task_is_usable(task) && task->rank != NONE;
+        bool counts = task_is_usable(task) && !task_attends(task);
         bool gone = task->state == TASK_EXITED || task->state == TASK_LOST;
         if (broken != NULL) {
             return broken;
@@ -193,16 +200,16 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.gone += gone;
         seen.collected += task->collected;
         seen.usable += counts;
-        seen.attending[task->role] += task->usable && task->attends;
+        seen.attending[task->role] += task_is_usable(task) && task_attends(task);
         seen.joined += task->joined;
         seen.ready += counts && task->joined;
         seen.present += member;
         seen.reported += member && task->reported;
-        seen.unheard += member && !task->heard;
+        seen.unheard += member && !task->joined;
         seen.finished += task->finished;
-        seen.joiners += task->usable && task->joins;
-        seen.owed += task->owed;
-        seen.declined += task->state == TASK_WAITING && task->declined;
+        seen.joiners += task_is_usable(task) && task->joining != JOINING_NOT;
+        seen.owed += task->refill == REFILL_AT_ONCE;
+        seen.declined += task->state == TASK_WAITING && task->refill == REFILL_LATER;
     }
     HOLDS(seen.waiting == job->waiting, "the waiting are miscounted");
     HOLDS(seen.alive == job->alive, "the living are miscounted");
@@ -348,6 +355,8 @@ static const char *workers_hold(const struct core *core)
         HOLDS(worker->id.n > last, "ids of workers do not rise");
         HOLDS((worker->state == WORKER_CONNECTED) == (worker->link.n != 0),
             "a link without a worker");
+        HOLDS((worker->state == WORKER_AWAY) == (worker->absence != ABSENCE_NONE),
+            "a worker is away for no reason");
         HOLDS(!worker->overdue || worker->state == WORKER_AWAY,
             "a worker is waited for that is here");
         HOLDS(worker->draining == (worker->leaves || worker->drained), "half a drain");

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the shell may look at: jobs, their tasks, members and workers, and the worker daemons. */
-#include "coordinator/core/parts.h"
+#include "coordinator/core/state/state.h"
+
+#include "coordinator/core/job_text.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
 
 static void text_set(char *bytes, size_t size_bytes, const char *string)
 {
@@ -8,95 +13,9 @@ static void text_set(char *bytes, size_t size_bytes, const char *string)
     text_add(&text, string);
 }
 
-/* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
-static void waits_text(const struct core *core, const struct job *job, struct text *text)
-{
-    uint32_t needed = vacancy_needed(core, job);
-    if (job->reason[0] != '\0') {
-        text_add(text, job->reason);
-        text_add(text, "; ");
-    }
-    text_add(text, "waits for ");
-    if (needed > 0) {
-        text_count(text, needed, "more task", "more tasks");
-        text_add(text, " (");
-        text_add_u64(text, placement_free(core, job));
-        text_add(text, " of ");
-        if (job->gpus > 0) {
-            text_count(text, placement_total(core, job), "slot with ", "slots with ");
-            text_count(text, job->gpus, "GPU is", "GPUs are");
-        } else {
-            text_count(text, placement_total(core, job), "slot is", "slots are");
-        }
-        text_add(text, " free)");
-    } else {
-        text_count(text, job->usable - job->present, "task", "tasks");
-        text_add(text, " to join");
-    }
-    text_add(text, " for ");
-    text_time(text, (core->now_us - job->waits_us) / 1000000 * 1000000);
-    text_add(text, " of at most ");
-    text_time(text, job->wait_us);
-}
-
-static void form_text(const struct job *job, struct text *text)
-{
-    if (job->state == JOB_STARTING) {
-        text_add_u64(text, job->running);
-        text_add(text, " of ");
-        text_add_u64(text, job->alive + job->gone);
-        text_add(text, " tasks run");
-    } else if (job->joined > 0) {
-        text_add_u64(text, job->joined);
-        text_add(text, " of ");
-        text_add_u64(text, job->alive + job->gone);
-        text_add(text, " tasks joined");
-    } else {
-        text_add(text, job->note);
-    }
-}
-
-/* "is preempted (worker b drains): stops at step 41" */
-static void preempt_text(const struct job *job, struct text *text)
-{
-    text_add(text, "is preempted (");
-    text_add(text, job->preempt_text);
-    text_add(text, "): ");
-    if (job->halt_kind != HALT_STOP) {
-        text_add(text, "looks for a step to stop at");
-    } else {
-        text_add(text, job->saves ? "saves step " : "stops at step ");
-        text_add_u64(text, job->halt_at);
-    }
-}
-
-static void job_text(
-    const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES])
-{
-    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
-    if (job->state == JOB_QUEUED) {
-        char place[LIMIT_TEXT_BYTES];
-        placement_text(core, job, place);
-        text_add(&text, job->note);
-        text_add(&text, job->note[0] == '\0' ? "" : "; ");
-        text_add(&text, place);
-    } else if (job->outcome != 0) {
-        text_add(&text, job->text);
-    } else if (preempt_stops(job)) {
-        preempt_text(job, &text);
-    } else if (deadline_armed(job, DEADLINE_WAIT) && !crew_just_waits(core, job)) {
-        waits_text(core, job, &text);
-    } else if (job->phase == PHASE_JOIN) {
-        form_text(job, &text);
-    } else if (job->phase == PHASE_COLLECT) {
-        text_add(&text, job->reason);
-    } else if (!health_text(core, job, sentence)) {
-        text_add(&text, job->note);
-    }
-}
-
 static uint64_t committed(const struct job *job)
 {
+    CADRE_ASSERT(job->applied.least <= job->released || job->phase != PHASE_RUN);
     return job->generation.number > 0 ? job->applied.least : 0;
 }
 
@@ -131,12 +50,14 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .formed = job->phase != PHASE_JOIN,
     };
     job_text(core, job, ret_view->text);
+    CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
 }
 
 bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret_committed)
 {
     const struct job *job = job_find(core, id);
+    CADRE_ASSERT(core->out == NULL);
     if (job != NULL) {
         *ret_committed = committed(job);
     }
@@ -146,6 +67,7 @@ bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret
 bool core_job_state(const struct core *core, struct job_id id, enum job_state *ret_state)
 {
     const struct job *job = job_find(core, id);
+    CADRE_ASSERT(core->out == NULL);
     if (job != NULL) {
         *ret_state = job->state;
     }
@@ -179,13 +101,13 @@ void core_job_task(
         .incarnation = task->incarnation,
         .state = task->state,
         .pid = task->pid,
-        .has_exit = task->has_exit,
+        .has_exit = task->state == TASK_EXITED,
         .exit = {.code = task->exit_code, .signal = task->exit_signal},
         .said_hello = task->joined,
         .collected = task->collected,
         .rank = task->rank,
         .replicas = task->replicas,
-        .here = task->usable && task->joined,
+        .here = task_is_usable(task) && task->joined,
         .lives = task->lives,
         .lives_in = task->lives_in,
         .predecessor = task->predecessor,
@@ -200,12 +122,14 @@ void core_job_task(
             ret_view->link = core->workers[party->worker].link;
         }
     }
+    CADRE_ASSERT((ret_view->worker.n == 0) == (ret_view->state == TASK_WAITING));
 }
 
 uint32_t core_job_member(const struct core *core, struct job_id id, uint32_t rank)
 {
     const struct job *job = job_find(core, id);
     CADRE_ASSERT(job != NULL);
+    CADRE_ASSERT(job->generation.number > 0);
     CADRE_ASSERT(rank < job->roster);
     return core->members[job->first + rank];
 }
@@ -223,11 +147,13 @@ void core_job_worker(const struct core *core, struct job_id id, uint32_t i,
 
 uint32_t core_worker_count(const struct core *core)
 {
+    CADRE_ASSERT(core->workers_live.count <= core->options.limits.workers_max);
     return core->workers_live.count;
 }
 
 uint64_t core_workers_lost(const struct core *core)
 {
+    CADRE_ASSERT(core->workers_lost <= core->worker_last);
     return core->workers_lost;
 }
 
@@ -235,6 +161,8 @@ static void show_worker(
     const struct core *core, const struct worker *worker, struct core_worker_view *ret_view)
 {
     const struct core_drained *drained = worker->drained ? drain_of(core, worker->name) : NULL;
+    CADRE_ASSERT(worker->state != WORKER_FREE);
+    CADRE_ASSERT((drained != NULL) == worker->drained);
     *ret_view = (struct core_worker_view){
         .worker = worker->id,
         .link = worker->link,
@@ -245,7 +173,7 @@ static void show_worker(
         .draining = worker->draining,
         .drained_by = drained != NULL ? drained->who : NULL,
         .drained_why = drained != NULL ? drained->why : NULL,
-        .expected = worker->expected,
+        .expected = worker->absence == ABSENCE_EXPECTED,
     };
     text_set(ret_view->name, sizeof(ret_view->name), worker->name);
 }
@@ -269,6 +197,7 @@ bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_wor
 {
     const struct list *live = &core->workers_live;
     uint32_t index = *cursor == 0 ? live->first : live->nodes[*cursor - 1].next;
+    CADRE_ASSERT(*cursor <= core->options.limits.workers_max);
     if (index == LIST_NONE) {
         return false;
     }

@@ -83,6 +83,20 @@ void engine_note_changed(struct engine *engine, struct job_id job)
     entry->changed = true;
 }
 
+/* What always holds of the core, of the jobs that the step changed: in debug builds after each one.
+ */
+static void check_core(const struct engine *engine)
+{
+#ifndef NDEBUG
+    const char *broken = core_invariant(engine->core, false);
+    if (broken != NULL) {
+        cadre_panic(broken, __FILE__, __LINE__);
+    }
+#else
+    (void)engine;
+#endif
+}
+
 static void step_once(struct engine *engine, const struct core_event *event)
 {
     if (engine->broken != CADRE_OK || !make_room(engine)) {
@@ -90,6 +104,7 @@ static void step_once(struct engine *engine, const struct core_event *event)
     }
     size_t before = engine->turn.count;
     core_step(engine->core, event, &engine->turn);
+    check_core(engine);
     for (size_t i = before; i < engine->turn.count; i++) {
         if (engine->turn.items[i].type == CORE_ACTION_RECORD) {
             engine_note_record(engine, i);

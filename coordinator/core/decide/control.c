@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * When a halt is set or lifted, by which joiners come in and draining tasks go out without an abort
+ * (rules 3, 4, 20). It takes effect when programs
+ * begin step S of the joiner's stream; when it turns out that they begin a step of another one
+ * there, it is lifted, and tried again later. */
+#include "coordinator/core/decide/control.h"
+
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/line.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+
+/* Whether it can still be met, as far as is known. */
+static bool control_stands(const struct job *job)
+{
+    struct cursor cursor;
+    CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
+    if (job->halt_stream == STREAM_ANY) {
+        return true;
+    }
+    if (line_at(job, job->halt_at, &cursor) && cursor.stream != job->halt_stream) {
+        return false;
+    }
+    CADRE_ASSERT(job->halt_stream <= LIMIT_STREAMS);
+    return job->joiners_of[job->halt_stream] > 0;
+}
+
+static void control_lift(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->unheard == 0);
+    if (job->reported > 0) {
+        return; /* somebody is frozen, which only a plan ends */
+    }
+    deadline_clear(core, job, DEADLINE_DRAIN);
+    halt_drop(job);
+    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CONTROL | DUE_CHANGED);
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
+}
+
+void control_decide(struct core *core, struct job *job)
+{
+    struct cursor cursor;
+    bool stuck = false;
+    if (job->phase != PHASE_RUN || job->outcome != 0) {
+        return;
+    }
+    if (job->unheard > 0) {
+        return; /* rule 4; nor is it known who stands at a halt, and whom that is for */
+    }
+    if (job->halt_kind == HALT_REGROUP) {
+        if (!control_stands(job)) {
+            control_lift(core, job);
+        }
+        return;
+    }
+    preempt_control(core, job);
+    if (job->halt_kind != HALT_NONE || job->present < job->roster || job->finished > 0) {
+        return; /* who is done begins no step */
+    }
+    if (job->draining && drain_possible(core, job, &stuck)) {
+        halt_set(core, job, STREAM_ANY);
+        deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
+    } else if (stuck) {
+        preempt_drained(core, job);
+    } else if (job->joiners > 0 && line_at(job, job->released, &cursor) &&
+               cursor.stream <= LIMIT_STREAMS && job->joiners_of[cursor.stream] > 0) {
+        halt_set(core, job, cursor.stream);
+    }
+    CADRE_ASSERT(job->halt_kind != HALT_REGROUP || job->halt_at == job->released);
+}

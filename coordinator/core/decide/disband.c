@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The generation is over and nobody goes on from it. */
+#include "coordinator/core/decide/disband.h"
+
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+
+void disband(struct core *core, struct job *job, enum dismissal why)
+{
+    CADRE_ASSERT(why != DISMISSED_NOT);
+    CADRE_ASSERT(job->state != JOB_QUEUED);
+    if (job->phase != PHASE_JOIN) {
+        phase_move(job, PHASE_JOIN);
+    }
+    job->begins_anew = job->generation.number > 0;
+    crew_begins_anew(core, job);
+    deadlines_clear(core, job);
+    halt_drop(job);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        if (task_is_usable(job_task(core, job, slot))) {
+            task_dismiss(core, job, slot, why);
+        }
+        task_resigns(core, job, slot);
+        task_vacate(core, job, slot);
+    }
+    job->roster = 0;
+    wanting_note(core, job);
+    job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(job->usable == 0 && job->present == 0 && job->halt_kind == HALT_NONE);
+}
+
+void disband_void(struct core *core, struct job *job)
+{
+    bool leaves = job->preempt == PREEMPT_UNSAVED;
+    CADRE_ASSERT(job->outcome == 0);
+    disband(core, job, leaves ? DISMISSED_SUPERSEDED : DISMISSED_RESET);
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
+}

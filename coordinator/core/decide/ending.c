@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How jobs end: who is told, what is waited for, and the last record. */
+#include "coordinator/core/decide/ending.h"
+
+#include "coordinator/core/decide/leaving.h"
+#include "coordinator/core/facts/attendants.h"
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/jobs.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/actions.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+void ending_stop(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->state == JOB_STARTING || job->state == JOB_RUNNING);
+    CADRE_ASSERT(job->outcome != 0);
+    CADRE_ASSERT(job->stopped);
+    if (job->phase == PHASE_RUN) {
+        phase_move(job, PHASE_COLLECT);
+    }
+    if (job->alive > 0) {
+        bool members = job->phase == PHASE_COLLECT;
+        job_due(core, job, DUE_STOP | (members ? DUE_ABORT : 0u));
+    }
+    job_move(core, job, JOB_ENDING);
+    job_due(core, job, DUE_LEFT);
+    CADRE_ASSERT(job->state == JOB_ENDING && job->phase != PHASE_RUN);
+}
+
+void ending_finish(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->finished == job->roster);
+    CADRE_ASSERT(job->outcome == 0);
+    if (job->halt_kind == HALT_STOP) { /* it was quicker */
+        halt_drop(job);
+        job_due(core, job, DUE_HALT);
+    }
+    preempt_move(job, PREEMPT_NOT);
+    phase_move(job, PHASE_DONE);
+    deadlines_clear(core, job);
+    joiners_dismiss(core, job);
+    wanting_note(core, job);
+    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
+    CADRE_ASSERT(job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT);
+}
+
+static void succeed(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->alive == 0);
+    if (job->phase == PHASE_DONE) {
+        text_add(&text, "finished after ");
+        text_count(&text, job->finished_position, "step", "steps");
+        if (job->note[0] != '\0') {
+            text_add(&text, "; last loss: ");
+            text_add(&text, job->note);
+        }
+    } else {
+        text_add(&text, crew_is(&job->crew) ? "the chief"
+                        : job->tasks == 1   ? "the task"
+                                            : "all tasks");
+        text_add(&text, " exited with status 0");
+        text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
+    }
+    outcome_set(core, job, JOB_SUCCEEDED, CADRE_OK, 0, sentence);
+}
+
+bool ending_complete(const struct job *job)
+{
+    CADRE_ASSERT(job->collected <= job->gone);
+    return job->state == JOB_ENDING && job->alive == 0 && job->lost == NONE && job->fresh == NONE &&
+           (job->collected == job->gone || job->uncollected);
+}
+
+void ending_settle(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->alive == 0);
+    CADRE_ASSERT(job->state == JOB_QUEUED || ending_complete(job));
+    CADRE_ASSERT(job->outcome != 0);
+    job_move(core, job, job->outcome);
+    struct core_record *record = record_add(core, job, CORE_RECORD_ENDED, true);
+    record->ended.state = job->outcome;
+    record->ended.code = job->code;
+    record->ended.exit_code = job->exit_code;
+    struct text text = text_begin(record->ended.text, sizeof(record->ended.text));
+    text_add(&text, job->text);
+    if (job->left[0] != '\0') {
+        text_add(&text, "; ");
+        text_add(&text, job->left);
+    } else if (job->collected < job->gone) {
+        text_add(&text, "; logs and outputs of some tasks did not come in time");
+    }
+    if (crew_is(&job->crew)) {
+        action_add(core, CORE_ACTION_FORGET_JOB)->forget_job.job = job->id;
+    }
+    action_add(core, CORE_ACTION_JOB_ENDED)->job = job->id;
+    job_forget(core, job);
+}
+
+/* It has no place that it could lose. */
+static void ending_leave_queue(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->outcome != 0);
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    queue_remove(core, job);
+    core->place_due = true;
+    ending_settle(core, job);
+}
+
+void ending_decide(struct core *core, struct job *job)
+{
+    if (job->state == JOB_QUEUED) {
+        ending_leave_queue(core, job);
+        return;
+    }
+    bool deserted = job->phase == PHASE_RUN && job->present == 0;
+    bool preempted = job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED;
+    bool crew = crew_is(&job->crew);
+    bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 &&
+                 (crew ? job->silent > 0 : job->gone - job->owed == job->initial);
+    if (job->outcome == 0 && deserted && job->alive > 0) {
+        deadline_clear(core, job, DEADLINE_EARLY);
+        joiners_dismiss(core, job);
+    }
+    if (job->outcome == 0 && crew && (deserted || plain)) {
+        crew_dismiss(core, job);
+    }
+    if (job->alive > 0) {
+        return;
+    }
+    if (job->outcome == 0 && preempted) {
+        leaving_gone(core, job);
+    } else if (job->outcome == 0 && job->preempt == PREEMPT_NOT &&
+               (deserted || plain || job->phase == PHASE_DONE)) {
+        succeed(core, job);
+    }
+    if (job->outcome == 0) {
+        return;
+    }
+    if (job->state != JOB_ENDING) {
+        job_move(core, job, JOB_ENDING);
+    }
+    deadlines_clear(core, job);
+    deadline_set(core, job, DEADLINE_COLLECT, core->now_us + core->options.collect_us);
+}
+
+void ending_overtime(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(overtime_in_queue(job));
+    overtime_ends(core, job);
+    ending_leave_queue(core, job);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The queue and gang placement: the fewest tasks that a job can do with or none, and as many more
+ * as there is room for, in strict order (priority, then first come). A job at the head keeps all
+ * behind it waiting, so nobody starves. Only a job that asks for more than all slots of the cluster
+ * is passed over until enough workers have joined: nobody could tell how long the others would wait
+ * for it. Slots are those that have the GPUs which the job asks for; one that asks for none takes
+ * any. */
+#include "coordinator/core/decide/placement.h"
+
+#include "coordinator/core/decide/spread.h"
+#include "coordinator/core/decide/vacancy.h"
+#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/queue.h"
+#include "coordinator/core/state/states.h"
+
+static void place(struct core *core, struct job *job)
+{
+    uint32_t room = offers_free(core, job);
+    uint32_t tasks = job->tasks < room ? job->tasks : room;
+    CADRE_ASSERT(job->state == JOB_QUEUED);
+    CADRE_ASSERT(room >= job->tasks_min);
+    placement_spread(core, job, tasks, NULL);
+    queue_remove(core, job);
+    job->initial = tasks;
+    job_move(core, job, JOB_STARTING);
+    job_due(core, job, DUE_START);
+    if (!deadline_armed(job, DEADLINE_LIMIT)) { /* it was not preempted */
+        overtime_arm(core, job, 0);
+    }
+    wanting_note(core, job);
+    CADRE_ASSERT(job->alive == job->initial && job->initial >= job->tasks_min);
+}
+
+/* Jobs whose tasks have to go elsewhere may find room now. */
+static void ask_draining(struct core *core)
+{
+    const struct list *drained = &core->drained;
+    CADRE_ASSERT(drained->count <= core->jobs_live.count);
+    for (uint32_t i = drained->first; i != LIST_NONE; i = drained->nodes[i].next) {
+        job_due(core, &core->jobs[i], DUE_CONTROL);
+    }
+}
+
+void placement_run(struct core *core)
+{
+    bool ran = core->place_due;
+    uint32_t head = LIST_NONE;
+    if (ran) {
+        ask_draining(core);
+    }
+    while (core->place_due) {
+        core->place_due = false;
+        vacancy_run(core, false);
+        queue_settle_head(core);
+        head = queue_head(core);
+        if (core->unsaid > 0) {
+            core->place_due = true; /* their slots of running jobs come before the queue */
+            break;
+        }
+        if (head != LIST_NONE &&
+            core->jobs[head].tasks_min <= offers_free(core, &core->jobs[head])) {
+            place(core, &core->jobs[head]);
+        } else if (head == LIST_NONE) {
+            vacancy_run(core, true);
+        }
+    }
+    if (!ran) {
+        return;
+    }
+    queue_settle(core);
+    if (core->queue.first != LIST_NONE) {
+        /* What it waits for changed. */
+        job_due(core, &core->jobs[head != LIST_NONE ? head : core->queue.first], DUE_CHANGED);
+    }
+    CADRE_ASSERT(core->queue_numbered && core->queue_head_known);
+}

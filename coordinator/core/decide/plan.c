@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The next generation: who is in it, in which order, and where it begins. Ranks are 0 to n-1
+ * without gaps. Who stays keeps its rank where that is possible; gaps are filled from the highest,
+ * and what is then left goes to joiners. Rank 0, the chief, is nobody who comes anew when one who
+ * stays is there. */
+#include "coordinator/core/decide/plan.h"
+
+#include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/health.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+
+static bool stays(const struct core *core, const struct job *job, const struct task *task,
+    const struct plan_choice *choice)
+{
+    CADRE_ASSERT(task->rank == NONE || task->rank < job->roster);
+    return task_is_usable(task) && task->rank != NONE && !choice->first &&
+           !(choice->drains && task_drains(core, job, task));
+}
+
+static bool comes(const struct core *core, const struct job *job, const struct task *task,
+    const struct plan_choice *choice)
+{
+    CADRE_ASSERT(!choice->first || !choice->joins);
+    if (!task_is_usable(task) || !task->joined || task->rank != NONE || task_attends(task)) {
+        return false;
+    }
+    return choice->first ||
+           (choice->joins && task->joining != JOINING_NOT && task->join_stream == choice->stream &&
+               !(choice->drains && task_drains(core, job, task)));
+}
+
+static uint32_t next_gap(const uint32_t *members, uint32_t rank)
+{
+    while (members[rank] != NONE) {
+        rank++;
+    }
+    CADRE_ASSERT(members[rank] == NONE);
+    return rank;
+}
+
+/* Those who stay, in members[0..count): NONE where a joiner is to be put. Of the old ranks only
+ * those that are read later are still needed, and these lie higher. */
+static void seat_old(const struct core *core, const struct job *job,
+    const struct plan_choice *choice, uint32_t count)
+{
+    uint32_t *members = core->members + job->first;
+    uint32_t gap = 0;
+    CADRE_ASSERT(count > 0 && count <= job->tasks);
+    for (uint32_t rank = 0; rank < job->roster; rank++) {
+        const struct task *task = job_task(core, job, members[rank]);
+        if (task->rank != rank || !stays(core, job, task, choice)) {
+            members[rank] = NONE;
+        }
+    }
+    for (uint32_t rank = job->roster; rank < count; rank++) {
+        members[rank] = NONE;
+    }
+    for (uint32_t rank = job->roster; rank > count; rank--) {
+        if (members[rank - 1] != NONE) {
+            gap = next_gap(members, gap);
+            members[gap] = members[rank - 1];
+        }
+    }
+    for (uint32_t rank = count; rank > 1 && members[0] == NONE; rank--) {
+        members[0] = members[rank - 1];
+        members[rank - 1] = NONE;
+    }
+    CADRE_ASSERT(choice->first || members[0] != NONE);
+}
+
+/* Puts everybody in its place; returns how many. */
+static uint32_t seat_all(struct core *core, const struct job *job, const struct plan_choice *choice)
+{
+    uint32_t *members = core->members + job->first;
+    uint32_t count = 0;
+    CADRE_ASSERT(job->roster <= job->tasks);
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        count += stays(core, job, task, choice) || comes(core, job, task, choice);
+    }
+    seat_old(core, job, choice, count);
+    uint32_t gap = 0;
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        if (comes(core, job, job_task(core, job, slot), choice)) {
+            gap = next_gap(members, gap);
+            members[gap] = slot;
+        }
+    }
+    CADRE_ASSERT(count <= job->tasks);
+    return count;
+}
+
+static void roster_form(struct core *core, struct job *job, const struct plan_choice *choice)
+{
+    const uint32_t *members = core->members + job->first;
+    uint32_t count = seat_all(core, job, choice);
+    CADRE_ASSERT(count > 0);
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        bool leaves = task_is_usable(task) && task->rank != NONE && !stays(core, job, task, choice);
+        if (leaves) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+        task_resigns(core, job, slot);
+    }
+    CADRE_ASSERT(job->present == 0 && job->finished == 0);
+    job->roster = count;
+    bool draining = false;
+    for (uint32_t rank = 0; rank < count; rank++) {
+        task_enrols(core, job, members[rank], rank);
+        draining = draining || task_drains(core, job, job_task(core, job, members[rank]));
+    }
+    drain_note(core, job, draining || (crew_is(&job->crew) && crew_drains(core, job)));
+    CADRE_ASSERT(job->present == count);
+    CADRE_ASSERT(job->reported == 0);
+}
+
+/* What was true of the last generation only. */
+static void forget_last(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->finished == 0);
+    deadlines_clear(core, job);
+    halt_drop(job);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
+    job->early_slot = NONE;
+    job->has_part = false; /* the chief says it again if it is still on the line */
+    job->counted = false;
+    job->excused = false;
+    job->followed.code = CADRE_OK;
+    wanting_reopen(core, job);
+    CADRE_ASSERT(job->declined == 0 && job->halt_kind == HALT_NONE);
+}
+
+void plan_make(struct core *core, struct job *job, const struct plan_choice *choice)
+{
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(job->phase != PHASE_DONE);
+    proof_record(core, job, true, choice->first ? job->applied.least : choice->resume);
+    roster_form(core, job, choice);
+    forget_last(core, job);
+    job->parent = job->generation;
+    job->generation.number++;
+    do {
+        job->generation.nonce = prng_next(&core->prng);
+    } while (job->generation.nonce == 0);
+    job->resume = choice->resume;
+    preempt_plan(core, job);
+    job->source = choice->source == NONE ? SOURCE_NONE : job_task(core, job, choice->source)->rank;
+    CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
+    job->restarted = job->begins_anew;
+    job->begins_anew = false;
+    job->formed = true;
+    proof_cut(job);
+    barrier_open(core, job);
+    health_progress(core, job, 0);
+    phase_move(job, PHASE_RUN);
+    wanting_note(core, job);
+    job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
+    crew_planned(core, job);
+    if (job->has_checkpoint) {
+        job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
+    }
+    CADRE_ASSERT(job->roster == job->present && job->roster > 0);
+    CADRE_ASSERT(job->released == job->resume);
+}

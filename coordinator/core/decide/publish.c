@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Checkpoints. The chief's part is the whole of one: mirrored state is equal everywhere. It is
+ * published when every member has applied what it holds, so that the newest checkpoint is never
+ * ahead of a survivor (rule 18); one that a plan finds unpublished is dropped (rule 15). */
+#include "coordinator/core/decide/publish.h"
+
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+
+void publish_decide(struct core *core, struct job *job)
+{
+    bool done = job->phase == PHASE_DONE;
+    bool runs = job->phase == PHASE_RUN && job->unarrived == 0;
+    uint64_t applied = done ? job->finished_position : job->applied.least;
+    if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster &&
+        !job_task(core, job, core->members[job->first])->finished) {
+        /* All but the chief, which waits for this, have said that they are done: one that is gone
+         * since holds back what its worker tells. */
+        runs = true;
+        applied = job->finished_position;
+    }
+    if (!job->has_part || !(done || runs) || job->part.position > applied) {
+        return;
+    }
+    job->has_part = false;
+    job->has_checkpoint = true;
+    job->checkpoint = job->part;
+    if (job->checkpoint_at != POSITION_NONE && job->checkpoint_at <= job->checkpoint.position) {
+        job->checkpoint_at = POSITION_NONE;
+    }
+    job_due(core, job, DUE_PUBLISH | DUE_RELEASE_AGAIN | DUE_HALTED | DUE_CHANGED);
+    CADRE_ASSERT(!job->has_part && job->has_checkpoint);
+}

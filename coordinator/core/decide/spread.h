@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which slots a job's tasks get. */
+#ifndef CADRE_COORDINATOR_CORE_DECIDE_SPREAD_H
+#define CADRE_COORDINATOR_CORE_DECIDE_SPREAD_H
+
+#include "coordinator/core/state/state.h"
+
+/* Gives places to so many empty slots, for which there is room; `placed` may be NULL. */
+void placement_spread(struct core *core, struct job *job, uint32_t tasks,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot));
+/* Servers whose last worker has a slot go there, at most `count`; returns how many. */
+uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
+    void (*placed)(struct core *core, struct job *job, uint32_t slot));
+
+#endif

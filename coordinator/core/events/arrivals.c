@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arrivals: what the tasks of a job on one worker have in hand and have applied. */
+#include "coordinator/core/events/arrivals.h"
+
+#include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/health.h"
+#include "coordinator/core/facts/line.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+
+/* After a start of the coordinator, the watermark is not known until all members have said hello.
+ * Nobody can be farther than what had been released. */
+static void raise_by_arrival(
+    struct core *core, struct job *job, const struct agent_arrived *arrived)
+{
+    uint64_t released = arrived->applied;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    if (arrived->wanted > released + 1) {
+        released = arrived->wanted - 1;
+    }
+    if (arrived->up_to > released + LIMIT_WINDOW_STEPS) {
+        released = arrived->up_to - LIMIT_WINDOW_STEPS;
+    }
+    if (job->unheard > 0 && arrived->up_to < LIMIT_POSITION && released <= arrived->up_to) {
+        barrier_raise(core, job, released);
+    }
+}
+
+/* What an agent may say at all; a breach is a bug of a program or a daemon, and the job cannot go
+ * on. */
+static bool arrival_possible(struct core *core, struct job *job, const struct party *party,
+    const struct agent_arrived *arrived)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(party->up_to >= job->resume);
+    if (arrived->applied <= job->released && arrived->applied <= arrived->up_to &&
+        arrived->up_to <= job->released + LIMIT_WINDOW_STEPS &&
+        arrived->wanted <= job->released + 1) {
+        return true;
+    }
+    text_add(&text, "worker ");
+    text_add(&text, core->workers[party->worker].name);
+    text_add(&text, " says that its tasks applied ");
+    text_add_u64(&text, arrived->applied);
+    text_add(&text, " steps, are ready for ");
+    text_add_u64(&text, arrived->up_to);
+    text_add(&text, " and want ");
+    text_add_u64(&text, arrived->wanted);
+    text_add(&text, ", but only ");
+    text_add_u64(&text, job->released);
+    text_add(&text, " were released");
+    job_fail(core, job, CADRE_INTERNAL, 1, sentence);
+    return false;
+}
+
+/* Whether the slot that an arrival names is one of the party's members. */
+static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t party)
+{
+    CADRE_ASSERT(party < job->parties);
+    return slot < job->tasks && job_task(core, job, slot)->party == party &&
+           job_task(core, job, slot)->rank != NONE;
+}
+
+/* What all have applied may be recorded and published. */
+static void applied_rose(struct core *core, struct job *job, uint64_t before)
+{
+    CADRE_ASSERT(job->applied.least >= before);
+    if (job->applied.least > before) {
+        health_progress(core, job, job->applied.least - before);
+        restarts_step_applied(core, job);
+    }
+    if (job->has_part) {
+        job_due(core, job, DUE_PART);
+    }
+}
+
+void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
+{
+    struct job *job = job_find(core, arrived->job);
+    if (job == NULL || job->phase != PHASE_RUN ||
+        !generation_equal(arrived->generation, job->generation)) {
+        return;
+    }
+    uint32_t number = party_find(core, job, worker);
+    if (number == NONE || job->outcome != 0) {
+        return;
+    }
+    struct party *party = job_party(core, job, number);
+    if (party->members == 0 || arrived->tasks != party->members) {
+        return;
+    }
+    raise_by_arrival(core, job, arrived);
+    if (!arrival_possible(core, job, party, arrived) || !line_claim(core, job, number, arrived)) {
+        return;
+    }
+    uint64_t applied_before = job->applied.least;
+    if (arrived->up_to >= job->resume) { /* else it tells only of what one of them wants */
+        job->unarrived -= !party->arrived;
+        party->arrived = true;
+    }
+    if (arrived->up_to > party->up_to) {
+        uint64_t old = party->up_to;
+        party->up_to = arrived->up_to;
+        barrier_mark_raise(core, job, &job->arrived, false, old);
+    }
+    if (arrived->applied > party->applied) {
+        uint64_t old = party->applied;
+        party->applied = arrived->applied;
+        barrier_mark_raise(core, job, &job->applied, true, old);
+    }
+    proof_arrived(core, job, arrived);
+    applied_rose(core, job, applied_before);
+    if (is_member(core, job, arrived->wanted_slot, number)) {
+        barrier_wants(core, job, arrived->wanted_slot, arrived->wanted);
+    }
+    if (job->arrived.least > job->released) {
+        job_due(core, job, DUE_RELEASE);
+    }
+    if (job->joiners > 0 || job->halt_kind != HALT_NONE || job->draining) {
+        job_due(core, job, DUE_CONTROL);
+    }
+    CADRE_ASSERT(party->applied <= party->up_to);
+    CADRE_ASSERT(job->arrived.least <= party->up_to && job->applied.least <= party->applied);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arrivals. */
+#ifndef CADRE_COORDINATOR_CORE_EVENTS_ARRIVALS_H
+#define CADRE_COORDINATOR_CORE_EVENTS_ARRIVALS_H
+
+#include "coordinator/core/state/state.h"
+
+/* The job's tasks on the worker arrived. */
+void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks of a job say of themselves when they come: hellos, and that they would join. Whatever
+ * names another generation than the job's is dropped (rule 13). */
+#include "coordinator/core/events/generation.h"
+
+#include "coordinator/core/events/failure.h"
+#include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/tell.h"
+#include "coordinator/core/state/words.h"
+
+void generation_await(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->running <= job->alive);
+    if (job->phase == PHASE_JOIN && job->outcome == 0 && !deadline_armed(job, DEADLINE_FORM) &&
+        job->running == job->alive && job->ready > 0 && job->ready < job->usable) {
+        deadline_set(core, job, DEADLINE_FORM, core->now_us + core->options.form_us);
+    }
+}
+
+void generation_overdue(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint32_t slot = 0;
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_FORM));
+    if (job->phase != PHASE_JOIN || job->ready == job->usable) {
+        return;
+    }
+    while (!task_is_usable(job_task(core, job, slot)) || job_task(core, job, slot)->joined) {
+        slot++;
+    }
+    task_name(core, job, slot, &text);
+    text_add(&text, " did not join within ");
+    text_time(&text, core->options.form_us);
+    text_add(&text, " of the others; ");
+    text_add_u64(&text, job->ready);
+    text_add(&text, " of ");
+    text_add_u64(&text, job->usable);
+    text_add(&text, " tasks joined");
+    job_fail(core, job, CADRE_DEADLINE_EXCEEDED, 1, sentence);
+    CADRE_ASSERT(job->outcome != 0);
+}
+
+/* The daemon has checked the frame's version by its preamble already; here it is checked again. */
+static cadre_status hello_check(const struct task_hello *hello, struct text *text)
+{
+    if (hello->frame_version != TASK_FRAME_VERSION) {
+        text_add(text, " speaks task frame version ");
+        text_add_u64(text, hello->frame_version);
+        text_add(text, ", the coordinator ");
+        text_add_u64(text, TASK_FRAME_VERSION);
+        text_add(text, ": link the program with the libcadre of the same version");
+        return CADRE_FAILED_PRECONDITION;
+    }
+    if (hello->replicas == 0 || hello->replicas > LIMIT_REPLICAS_PER_TASK) {
+        text_add(text, " wants to run ");
+        text_add_u64(text, hello->replicas);
+        text_add(text, " replicas: 1 to ");
+        text_add_u64(text, LIMIT_REPLICAS_PER_TASK);
+        text_add(text, " are possible");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->mesh_address == NULL || strlen(hello->mesh_address) >= LIMIT_ADDRESS_BYTES) {
+        text_add(text, " gave a mesh address of more than ");
+        text_add_u64(text, LIMIT_ADDRESS_BYTES - 1);
+        text_add(text, " bytes");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    return CADRE_OK;
+}
+
+static void hello_taken(
+    struct core *core, struct job *job, struct task *task, const struct task_hello *hello)
+{
+    struct text address = text_begin(task->mesh_address, sizeof(task->mesh_address));
+    CADRE_ASSERT(task_is_usable(task));
+    task->pid = hello->pid;
+    task->replicas = hello->replicas;
+    text_add(&address, hello->mesh_address);
+    task_joins_in(job, task);
+    job_due(core, job, DUE_CHANGED);
+    CADRE_ASSERT(task->joined && task->pid == hello->pid);
+}
+
+/* Before a plan: the roster forms. */
+static void hello_forms(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->phase == PHASE_JOIN);
+    CADRE_ASSERT(job->joined > 0);
+    if (job->outcome != 0) {
+        return; /* it is being stopped */
+    }
+    if (job->silent > 0) {
+        failure_silent(core, job);
+        return;
+    }
+    generation_await(core, job);
+    job_due(core, job, DUE_REGROUP);
+}
+
+/* A member is back on a new connection, or the plan is still on its way to it. What it knows of the
+ * watermark outranks what is recorded (rule 4); a hello is not a report, but from one that is
+ * frozen it tells that the generation is at its end. */
+static void hello_member(
+    struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello, bool ours)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
+    CADRE_ASSERT(job->phase != PHASE_JOIN);
+    tell_again(core, job, slot, ours);
+    crew_tell(core, job, slot);
+    if (!ours || job->phase != PHASE_RUN || job->outcome != 0) {
+        return;
+    }
+    if (hello->released > job->released && hello->released < LIMIT_POSITION) {
+        barrier_raise(core, job, hello->released);
+    }
+    if (hello->frozen && (hello->reason == REPORT_ABORT || hello->reason == REPORT_PEER_ERROR)) {
+        task_name(core, job, slot, &text);
+        text_add(&text, " lost its peers");
+        generation_breaks(core, job, sentence, true);
+    }
+    job_due(core, job, DUE_CONTROL);
+}
+
+void generation_hello(
+    struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->dismissed == DISMISSED_NOT);
+    task_name(core, job, slot, &text);
+    cadre_status code = hello_check(hello, &text);
+    if (code != CADRE_OK) {
+        tell_word(core, job, slot, TASK_DOWN_REFUSED, code, sentence);
+        job_fail(core, job, code, 1, sentence);
+        return;
+    }
+    if (task_attends(task)) {
+        bool known = task->joined;
+        hello_taken(core, job, task, hello);
+        crew_said_hello(core, job, slot, known);
+        return;
+    }
+    bool joiner = hello->generation.number == 0;
+    bool ours = job->generation.number > 0 && generation_equal(hello->generation, job->generation);
+    bool older = hello->generation.number < job->generation.number;
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    if (job->phase == PHASE_JOIN && joiner) {
+        hello_taken(core, job, task, hello);
+        hello_forms(core, job);
+    } else if (task->rank != NONE && (ours || (older && runs))) {
+        hello_taken(core, job, task, hello);
+        hello_member(core, job, slot, hello, ours);
+    } else if (task->rank == NONE && joiner && runs) {
+        hello_taken(core, job, task, hello);
+        tell_word(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
+    } else {
+        /* Rule 16: it must not run on as if it had seen the end. */
+        tell_word(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
+            "this task is not of the job's current generation");
+        if (task_is_usable(task) && task->rank == NONE && runs && job->outcome == 0) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+}
+
+void generation_join(
+    struct core *core, struct job *job, uint32_t slot, const struct task_join *join)
+{
+    struct task *task = job_task(core, job, slot);
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    CADRE_ASSERT(task->dismissed == DISMISSED_NOT);
+    if (!runs || task_attends(task) || task->rank != NONE || !task->joined ||
+        join->stream > LIMIT_STREAMS) {
+        return;
+    }
+    task_waits_to_join(job, task, join->stream);
+    if (proof_stream_is_over(job, join->stream)) {
+        joiners_outdate(core, job, join->stream); /* it was at its end while this one prepared */
+    }
+    job_due(core, job,
+        DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_COLLECT ? (uint32_t)DUE_REGROUP : 0));
+    CADRE_ASSERT(task->joining != JOINING_NOT);
+}

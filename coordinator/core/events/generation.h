@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks of a job say of themselves when they come. */
+#ifndef CADRE_COORDINATOR_CORE_EVENTS_GENERATION_H
+#define CADRE_COORDINATOR_CORE_EVENTS_GENERATION_H
+
+#include "coordinator/core/state/state.h"
+
+/* Arms the deadline for the hellos that are missing, once all tasks run and one has joined. */
+void generation_await(struct core *core, struct job *job);
+/* That deadline passed: the job fails and names who is missing. */
+void generation_overdue(struct core *core, struct job *job);
+/* A task that is not dismissed said hello. */
+void generation_hello(
+    struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello);
+/* A joiner has come to a step of the stream. */
+void generation_join(
+    struct core *core, struct job *job, uint32_t slot, const struct task_join *join);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Membership: hello and loss of worker daemons. A worker is one life of a daemon,
+ * told apart by its boot nonce; declared lost is lost for good (rule 7), the daemon comes back as
+ * another worker. */
+#include "coordinator/core/events/membership.h"
+
+#include "coordinator/core/events/lives.h"
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/workers.h"
+#include "coordinator/core/state/actions.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
+
+/* Whether this hello is well formed; else `text` says what is wrong and how to mend it. */
+static cadre_status hello_check(
+    const struct core *core, const struct agent_hello *hello, char sentence[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
+    if (hello->protocol_version != AGENT_PROTOCOL_VERSION) {
+        text_add(&text, "the worker speaks agent protocol ");
+        text_add_u64(&text, hello->protocol_version);
+        text_add(&text, ", this coordinator ");
+        text_add_u64(&text, AGENT_PROTOCOL_VERSION);
+        text_add(&text, ": install the same version of both");
+        return CADRE_FAILED_PRECONDITION;
+    }
+    if (hello->name == NULL || hello->name[0] == '\0' || strlen(hello->name) >= LIMIT_NAME_BYTES) {
+        text_add(&text, "a worker's name has 1 to ");
+        text_add_u64(&text, LIMIT_NAME_BYTES - 1);
+        text_add(&text, " bytes: give another one with --name");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->slots == 0 || hello->slots > LIMIT_SLOTS_PER_WORKER) {
+        text_add(&text, "a worker offers 1 to ");
+        text_add_u64(&text, LIMIT_SLOTS_PER_WORKER);
+        text_add(&text, " slots, not ");
+        text_add_u64(&text, hello->slots);
+        text_add(&text, ": give another number with --slots");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->gpus.usable > LIMIT_GPUS_PER_WORKER) {
+        text_add(&text, "a worker has at most ");
+        text_add_u64(&text, LIMIT_GPUS_PER_WORKER);
+        text_add(&text, " GPUs, not ");
+        text_add_u64(&text, hello->gpus.usable);
+        text_add(&text, ": use fewer with --gpus");
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->task_count > 2 * LIMIT_SLOTS_PER_WORKER) {
+        text_add(&text, "a worker holds at most ");
+        text_add_u64(&text, 2 * LIMIT_SLOTS_PER_WORKER);
+        text_add(&text, " tasks, not ");
+        text_add_u64(&text, hello->task_count);
+        return CADRE_INVALID_ARGUMENT;
+    }
+    if (hello->task_count > STRAYS_MAX - core->stray_count) {
+        text_add(&text, "many workers came back at once with tasks to be checked: try again");
+        return CADRE_UNAVAILABLE;
+    }
+    return CADRE_OK;
+}
+
+/* Binds the worker to the stream. An older stream of it is told to end. */
+static void worker_bind(
+    struct core *core, uint32_t worker, struct link_id link, const struct agent_hello *hello)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(link.n != 0);
+    if (w->state == WORKER_CONNECTED && w->link.n != link.n) {
+        stream_refuse(core, w->link, CADRE_ABORTED, "the worker came back on a newer stream");
+    }
+    if (w->link.n != 0) {
+        map_remove(&core->workers_by_link, w->link.n, worker);
+    }
+    map_add(&core->workers_by_link, link.n, worker);
+    worker_move(w, WORKER_CONNECTED, ABSENCE_NONE);
+    w->link = link;
+    w->overdue = false;
+    w->orphan_us = hello->orphan_us;
+    w->boot_nonce = hello->boot_nonce;
+    w->slots = hello->slots;
+    w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
+    w->heard_us = core->now_us;
+    if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks of that one */
+        w->leaves = false;
+        drain_ends(core, worker);
+    }
+    worker_lease_set(core, worker);
+    worker_offer(core, worker);
+
+    struct core_action *action = action_add(core, CORE_ACTION_WELCOME);
+    action->welcome.link = link;
+    action->welcome.worker = w->id;
+    CADRE_ASSERT(w->state == WORKER_CONNECTED && w->link.n == link.n);
+    CADRE_ASSERT(worker_by_link(core, link) == worker);
+}
+
+/* What the agent holds: those not wanted are ended. */
+static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
+{
+    struct link_id link = core->workers[worker].link;
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
+    for (size_t i = 0; i < hello->task_count; i++) {
+        struct job *job;
+        struct task *task = task_find(core, worker, hello->tasks[i], &job);
+        bool unwanted = task == NULL ||
+                        ((job->stopped || task->dismissed != DISMISSED_NOT) && !task->collected);
+        if (unwanted) {
+            stray_add(core, link, hello->tasks[i]);
+        }
+        if (task != NULL) {
+            task->listed_step = core->steps;
+        }
+    }
+    CADRE_ASSERT(core->stray_count <= STRAYS_MAX);
+}
+
+/* A returning worker may have missed what was said to its old stream. A task that ran and that it
+ * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
+ * it repeats the hellos of its tasks. */
+static void party_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
+{
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
+    /* After a start of the coordinator nobody knows whether this daemon ever had what it does not
+     * list. Before the first plan its task has no state, and is started (again). */
+    bool known = !expected || job->generation.number == 0;
+    bool again = false;
+    for (uint32_t slot = party_first(core, job, worker); slot != NONE;
+         slot = party_next(core, job, worker, slot)) {
+        const struct task *task = job_task(core, job, slot);
+        bool listed = task->listed_step == core->steps;
+        bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
+        if (!listed && starts && known && !job->stopped && worker_serves(core, worker, job)) {
+            again = true;
+        } else if (!listed) {
+            task_lose(core, job, slot, "which came back without it");
+        }
+    }
+    if (again) {
+        party_again(core, job, party_find(core, job, worker));
+    }
+}
+
+static void worker_resume(struct core *core, uint32_t worker, bool expected)
+{
+    struct party_ref ref = core->workers[worker].parties;
+    CADRE_ASSERT(!core->workers[worker].overdue);
+    while (ref.job != NONE) {
+        struct job *job = &core->jobs[ref.job];
+        struct party_ref next = job_party(core, job, ref.party)->next;
+        party_resume(core, job, worker, expected);
+        ref = next;
+    }
+}
+
+static void worker_join(struct core *core, struct link_id link, const struct agent_hello *hello)
+{
+    uint32_t worker = worker_add(core, hello->name);
+    CADRE_ASSERT(worker != NONE);
+    worker_bind(core, worker, link, hello);
+    tasks_listed(core, worker, hello);
+    if (hello->draining) {
+        worker_draining(core, worker); /* before anything is placed on it */
+    }
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
+}
+
+void member_hello(struct core *core, struct link_id link, const struct agent_hello *hello)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    cadre_status code = hello_check(core, hello, sentence);
+    CADRE_ASSERT(link.n != 0);
+    if (code != CADRE_OK) {
+        stream_refuse(core, link, code, sentence);
+        return;
+    }
+    uint32_t worker = worker_by_name(core, hello->name);
+    uint32_t bound = worker_by_link(core, link);
+    bool returns = worker != NONE && (core->workers[worker].absence == ABSENCE_EXPECTED ||
+                                         core->workers[worker].boot_nonce == hello->boot_nonce);
+    if (bound != NONE && (!returns || bound != worker)) {
+        stream_refuse(
+            core, link, CADRE_INVALID_ARGUMENT, "a stream belongs to one worker: open another");
+        return;
+    }
+    if (returns) {
+        bool expected = core->workers[worker].absence == ABSENCE_EXPECTED;
+        lease_returns(core, worker);
+        worker_bind(core, worker, link, hello);
+        tasks_listed(core, worker, hello);
+        worker_resume(core, worker, expected);
+        if (hello->draining) {
+            worker_draining(core, worker);
+        }
+        return;
+    }
+    if (worker != NONE && core->workers[worker].state == WORKER_CONNECTED) {
+        text_add(&text, "a worker named ");
+        text_add(&text, hello->name);
+        text_add(&text, " is connected already: give this one another name with --name");
+        stream_refuse(core, link, CADRE_ALREADY_EXISTS, sentence);
+        return;
+    }
+    if (worker != NONE) {
+        worker_lose(core, worker, "which was started anew");
+    }
+    if (core->workers_free.count == 0) {
+        text_add(&text, "the coordinator knows ");
+        text_add_u64(&text, core->options.limits.workers_max);
+        text_add(&text, " workers already, which is its limit: raise --workers-max");
+        stream_refuse(core, link, CADRE_RESOURCE_EXHAUSTED, sentence);
+        return;
+    }
+    worker_join(core, link, hello);
+}
+
+/* Members that had reported may have died with their daemon just now: a plan with them would cost a
+ * lease. Their reports are said again when the worker is back. */
+static void reports_lapse(struct core *core, uint32_t worker)
+{
+    struct party_ref at = core->workers[worker].parties;
+    CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
+    while (at.job != NONE) {
+        struct job *job = &core->jobs[at.job];
+        for (uint32_t slot = party_first(core, job, worker);
+             generation_is_broken(job) && slot != NONE;
+             slot = party_next(core, job, worker, slot)) {
+            struct task *task = job_task(core, job, slot);
+            if (task_is_usable(task) && task->rank != NONE && task->reported) {
+                task_has_to_report_again(job, task);
+                collect_asks_again(core, job);
+            }
+        }
+        at = job_party(core, job, at.party)->next;
+    }
+}
+
+static void worker_goes_away(struct core *core, uint32_t worker, enum absence why)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state == WORKER_CONNECTED);
+    CADRE_ASSERT(worker_by_link(core, w->link) == worker);
+    map_remove(&core->workers_by_link, w->link.n, worker);
+    worker_move(w, WORKER_AWAY, why);
+    w->link.n = 0;
+    worker_offer(core, worker);
+    reports_lapse(core, worker);
+    CADRE_ASSERT(w->state == WORKER_AWAY && w->counted_free == 0);
+}
+
+void worker_hang_up(struct core *core, uint32_t worker, const char *sentence)
+{
+    CADRE_ASSERT(core->workers[worker].link.n != 0);
+    stream_refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
+    worker_goes_away(core, worker, ABSENCE_SILENT);
+    CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
+}
+
+void member_link_down(struct core *core, struct link_id link)
+{
+    uint32_t worker = worker_by_link(core, link);
+    if (worker == NONE) {
+        return;
+    }
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->link.n == link.n);
+    worker_goes_away(core, worker, ABSENCE_CUT);
+    w->heard_us = core->now_us;
+    worker_lease_set(core, worker);
+    if (w->leaves && w->parties.job == NONE) {
+        worker_lose(core, worker, "which was drained");
+    }
+}
+
+void worker_lose(struct core *core, uint32_t worker, const char *how)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    CADRE_ASSERT(how[0] != '\0');
+    w->leaves = false;
+    while (w->parties.job != NONE) {
+        struct job *job = &core->jobs[w->parties.job];
+        for (uint32_t slot = party_first(core, job, worker); slot != NONE;
+             slot = party_next(core, job, worker, slot)) {
+            task_lose(core, job, slot, how);
+        }
+        uint32_t number = party_find(core, job, worker);
+        if (number != NONE) { /* else nothing of its tasks is left to be said */
+            party_orphan(core, job, number);
+        }
+    }
+    if (w->state == WORKER_CONNECTED) {
+        stream_refuse(core, w->link, CADRE_UNAVAILABLE,
+            "the worker was silent for too long and is lost: join again");
+        map_remove(&core->workers_by_link, w->link.n, worker);
+    }
+    worker_forget(core, worker);
+    CADRE_ASSERT(w->state == WORKER_FREE);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The chief's part of a checkpoint is durable. It is the whole of one: mirrored state is equal
+ * everywhere. */
+#include "coordinator/core/events/part.h"
+
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/words.h"
+
+void part_take(struct core *core, struct job *job, uint32_t slot, const struct task_part *part)
+{
+    bool open = job->phase == PHASE_RUN || job->phase == PHASE_DONE;
+    bool known = job->has_checkpoint && part->position <= job->checkpoint.position;
+    bool named =
+        part->path != NULL && part->path[0] != '\0' && strlen(part->path) < LIMIT_FILE_NAME_BYTES;
+    if (!open || !named || known || !generation_equal(part->generation, job->generation) ||
+        job_task(core, job, slot)->rank != 0 || job->outcome != 0) {
+        return;
+    }
+    if (part->position > job->released) {
+        char sentence[LIMIT_TEXT_BYTES];
+        struct text text = text_begin(sentence, sizeof(sentence));
+        if (job->unheard > 0) {
+            return; /* what was released is not known again yet; it is said again */
+        }
+        task_name(core, job, slot, &text);
+        text_add(&text, " saved a checkpoint of position ");
+        text_add_u64(&text, part->position);
+        text_add(&text, ", but only ");
+        text_add_u64(&text, job->released);
+        text_add(&text, " steps were released");
+        job_fail(core, job, CADRE_INTERNAL, 1, sentence);
+        return;
+    }
+    struct text path = text_begin(job->part.path, sizeof(job->part.path));
+    text_add(&path, part->path);
+    job->has_part = true;
+    job->part.generation = part->generation;
+    job->part.position = part->position;
+    job->part.shared = part->shared;
+    job->part.manifest_bytes = part->size_bytes;
+    memcpy(job->part.manifest_sha256, part->sha256, sizeof(job->part.manifest_sha256));
+    job_due(core, job, DUE_PART);
+    CADRE_ASSERT(job->part.position <= job->released);
+    CADRE_ASSERT(job->part.path[0] != '\0');
+}

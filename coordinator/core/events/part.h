@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The chief's part of a checkpoint is durable. */
+#ifndef CADRE_COORDINATOR_CORE_EVENTS_PART_H
+#define CADRE_COORDINATOR_CORE_EVENTS_PART_H
+
+#include "coordinator/core/state/state.h"
+
+/* The chief saved a checkpoint. */
+void part_take(struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where frozen members say that they stand, and why they froze. Whatever names another generation
+ * than the job's is dropped (rule 13). */
+#include "coordinator/core/events/reports.h"
+
+#include "coordinator/core/events/failure.h"
+#include "coordinator/core/facts/barrier.h"
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/health.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+static void report_finished(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
+{
+    struct task *task = job_task(core, job, slot);
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(task->rank != NONE && task->reported);
+    if (task->finished) {
+        return;
+    }
+    if (!report->clean || (report->position > job->released && job->unheard == 0)) {
+        task_name(core, job, slot, &text);
+        text_add(&text, " called cadre_finish at position ");
+        text_add_u64(&text, report->position);
+        text_add(&text, report->clean ? ", of which only " : " with a step half applied; ");
+        text_add_u64(&text, job->released);
+        text_add(&text, " steps were released");
+        job_fail(core, job, CADRE_INTERNAL, 1, sentence);
+        return;
+    }
+    if (job->finished > 0 && job->finished_position != report->position) {
+        task_name(core, job, job->finished_slot, &text);
+        text_add(&text, " called cadre_finish at position ");
+        text_add_u64(&text, job->finished_position);
+        text_add(&text, ", ");
+        task_name(core, job, slot, &text);
+        text_add(&text, " at position ");
+        text_add_u64(&text, report->position);
+        text_add(&text, ": the programs took different paths");
+        job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+        return;
+    }
+    if (report->position > job->released) {
+        barrier_raise(core, job, report->position);
+    }
+    if (job->roster == 1 && job->wanted > report->position) {
+        job->wanted =
+            report->position; /* the step that it began has failed; nobody else wants it */
+    }
+    if (job->finished == 0) {
+        job->finished_slot = slot;
+        job->finished_position = report->position;
+    }
+    task->finished = true;
+    job->finished++;
+    CADRE_ASSERT(job->finished <= job->roster);
+    if (!barrier_deserted(core, job) && job->finished == job->roster) {
+        job_due(core, job, DUE_FINISH);
+    }
+    job_due(core, job, job->has_part ? DUE_PART : 0u);
+    CADRE_ASSERT(job->finished > 0 && job->finished <= job->roster);
+}
+
+/* It froze, and not because a halt asks for it: a member lost its peers and nobody is known to have
+ * died, or it was told to abort by a coordinator that was started again since (rule 31). One that
+ * came to a halt before it heard that this was lifted is nobody's failure. */
+static void report_unordered(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    bool lifted = report->reason == REPORT_HALT;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(report->reason != REPORT_FINISHED && report->reason != REPORT_FAILED);
+    task_name(core, job, slot, &text);
+    text_add(&text, lifted ? " stood before step " : " lost its peers in step ");
+    text_add_u64(&text, report->position);
+    if (lifted) {
+        text_add(&text, " when that halt was lifted");
+    } else if (report->text != NULL && report->text[0] != '\0') {
+        text_add(&text, ": ");
+        text_add(&text, report->text);
+    }
+    job->excused |= lifted;
+    if (job->early_slot != NONE) {
+        failure_early(core, job);
+    } else {
+        generation_breaks(core, job, sentence, true);
+    }
+    CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
+}
+
+/* The program's own function failed, or the programs disagree: no regroup mends that. */
+static void report_failed(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
+{
+    bool attends = task_attends(job_task(core, job, slot));
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    bool says = report->text != NULL && report->text[0] != '\0';
+    CADRE_ASSERT(report->reason == REPORT_FAILED);
+    task_name(core, job, slot, &text);
+    text_add(&text, attends ? " failed" : " failed in step ");
+    if (!attends) {
+        text_add_u64(&text, report->position);
+    }
+    text_add(&text, says ? ": " : "");
+    text_add(&text, says ? report->text : "");
+    job_fail(core, job, report->code == CADRE_OK ? CADRE_INTERNAL : report->code, 1, sentence);
+}
+
+void report_take(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
+{
+    struct task *task = job_task(core, job, slot);
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool current = generation_equal(report->generation, job->generation);
+    CADRE_ASSERT(task_is_usable(task));
+    if (task_attends(task)) { /* it takes part in no step */
+        if (report->reason == REPORT_FAILED && job->phase != PHASE_DONE && task->joined) {
+            report_failed(core, job, slot, report);
+        }
+        return;
+    }
+    /* A program that failed has failed, also where its peers' reports were quicker and the next
+     * generation is planned: it may be gone before it could fail in that one, too. */
+    if ((!current && report->reason != REPORT_FAILED) || task->rank == NONE || !runs ||
+        !task->joined || job->outcome != 0) {
+        return;
+    }
+    if (report->reason == REPORT_FAILED && current && job->halt_kind == HALT_STOP &&
+        report->position == job->halt_at) {
+        preempt_unsaved(core, job, report->text); /* of saving: the job is as it was */
+        return;
+    }
+    if (report->reason == REPORT_FAILED) {
+        report_failed(core, job, slot, report);
+        return;
+    }
+    task_reports(job, task, report);
+    if (job->phase == PHASE_COLLECT) {
+        job_due(core, job, DUE_REGROUP);
+    } else if (report->reason == REPORT_FINISHED) {
+        report_finished(core, job, slot, report);
+    } else if (!halt_met(job, report)) {
+        report_unordered(core, job, slot, report);
+    } else if (job->halt_kind == HALT_STOP) {
+        job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    } else {
+        barrier_wants(core, job, slot, report->position + 1);
+        health_halted(core, job);
+        job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    }
+}

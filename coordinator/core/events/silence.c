@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workers that are silent for a lease. Each job decides for its own tasks:
+ *
+ *     somebody who is heard can carry the job on    the silent tasks are lost, the others go on
+ *     nobody can, who is heard                      perhaps it is the coordinator that is cut off:
+ *                                                   they are waited for, up to the rewind patience
+ *
+ * So a cut of the coordinator costs no job its state, and a host that died costs a job of which
+ * others live no more than the lease. A worker of which such tasks are left is overdue: it is away,
+ * its slots are nobody's, and it is looked at again each quarter of a lease. What was declared lost
+ * stays lost (rule 7), also when the rest of its worker comes back. */
+#include "coordinator/core/events/silence.h"
+
+#include "coordinator/core/events/lives.h"
+#include "coordinator/core/events/membership.h"
+#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/workers.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+#define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
+
+/* Whether the server that has a copy of this one's memory is heard. */
+static bool copy_is_heard(const struct core *core, const struct job *job, uint32_t slot)
+{
+    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
+    uint32_t next = first + (slot - first + 1) % job->crew.servers;
+    const struct task *copy = job_task(core, job, next);
+    CADRE_ASSERT(job_task(core, job, slot)->role == ROLE_SERVER);
+    return job->crew.backups && next != slot && task_is_usable(copy) &&
+           lease_hears(core, job_party(core, job, copy->party)->worker);
+}
+
+/* What nobody else has is waited for. Before the first plan of a program that has not said hello it
+ * may be anything; after bye it is what the program does behind its training. */
+static bool task_is_spared(
+    const struct core *core, const struct job *job, uint32_t slot, bool carried)
+{
+    const struct task *task = job_task(core, job, slot);
+    bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
+    CADRE_ASSERT(task->party != NONE);
+    if (job->outcome != 0) {
+        return job->outcome == JOB_SUCCEEDED; /* its outputs are there */
+    }
+    if (task->dismissed != DISMISSED_NOT || job->preempt > PREEMPT_STOPS) {
+        return false;
+    }
+    bool shard =
+        task->role == ROLE_SERVER && job->phase != PHASE_JOIN && !copy_is_heard(core, job, slot);
+    return plain || shard || job->phase == PHASE_DONE || !carried;
+}
+
+/* Of the job's tasks on the worker, those that it can do without. */
+static void party_is_overdue(struct core *core, struct job *job, uint32_t worker, const char *how)
+{
+    bool carried = job_is_carried(core, job);
+    bool spared = false;
+    CADRE_ASSERT(core->workers[worker].overdue);
+    CADRE_ASSERT(job->parties > 0);
+    for (uint32_t slot = party_first(core, job, worker); slot != NONE;
+         slot = party_next(core, job, worker, slot)) {
+        const struct task *task = job_task(core, job, slot);
+        if (!task->collected && task_is_spared(core, job, slot, carried)) {
+            spared = true;
+        } else {
+            task_lose(core, job, slot, how);
+        }
+    }
+    uint32_t number = party_find(core, job, worker);
+    if (number != NONE && !spared) {
+        party_orphan(core, job, number);
+    }
+}
+
+static void how_silent(const struct worker *worker, uint64_t silent_us, char how[LIMIT_TEXT_BYTES])
+{
+    struct text text = text_begin(how, LIMIT_TEXT_BYTES);
+    CADRE_ASSERT(worker->state != WORKER_FREE);
+    text_add(&text, worker->absence == ABSENCE_EXPECTED ? "which did not come back for "
+                    : worker->absence == ABSENCE_CUT
+                        ? "whose connection ended and which did not come back in "
+                        : "which was silent for ");
+    text_time(&text, silent_us);
+    if (worker->absence == ABSENCE_EXPECTED) {
+        text_add(&text, " after the coordinator was started again");
+    }
+}
+
+static void worker_is_overdue(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    char how[LIMIT_TEXT_BYTES];
+    bool leaves = w->leaves;
+    how_silent(w, core->options.lease_us, how);
+    if (w->state == WORKER_CONNECTED) {
+        worker_hang_up(core, worker, "the worker was silent for too long: connect again");
+    }
+    w->overdue = true;
+    w->leaves = false; /* else it would be forgotten with the first of its tasks */
+    struct party_ref at = w->parties;
+    while (at.job != NONE) {
+        struct job *job = &core->jobs[at.job];
+        struct party_ref next = job_party(core, job, at.party)->next;
+        party_is_overdue(core, job, worker, how);
+        at = next;
+    }
+    w->leaves = leaves;
+    if (w->parties.job == NONE) {
+        core->workers_lost++;
+        worker_lose(core, worker, how);
+        return;
+    }
+    worker_offer(core, worker);
+    worker_lease_set(core, worker);
+    CADRE_ASSERT(w->overdue && w->state == WORKER_AWAY);
+}
+
+/* A deadline that comes up late says that this process itself stood still, was starved or
+ * suspended: then what the worker said meanwhile waits to be read, and it gets the time for that.
+ */
+static void lease_was_late(struct core *core, struct worker *w, uint64_t allowed_us)
+{
+    uint64_t part_us = core->options.lease_us / LATE_PART;
+    uint64_t due_us = w->heard_us + allowed_us;
+    CADRE_ASSERT(w->heard_us <= core->now_us);
+    if (due_us <= core->now_us && core->now_us - due_us > part_us) {
+        w->heard_us = core->now_us - allowed_us + part_us;
+    }
+    CADRE_ASSERT(w->heard_us <= core->now_us);
+}
+
+void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
+{
+    struct worker *w = &core->workers[worker];
+    uint64_t patience_us = worker_patience_us(core, w);
+    bool late = core->now_us - due_us > core->options.lease_us / LATE_PART;
+    CADRE_ASSERT(w->state != WORKER_FREE);
+    CADRE_ASSERT(due_us <= core->now_us);
+    if (late || !w->overdue) {
+        lease_was_late(core, w, w->overdue ? patience_us : core->options.lease_us);
+    }
+    if (!w->overdue && w->heard_us + core->options.lease_us > core->now_us) {
+        worker_lease_set(core, worker);
+    } else if (w->parties.job == NONE || w->heard_us + patience_us <= core->now_us) {
+        char how[LIMIT_TEXT_BYTES];
+        how_silent(w, w->parties.job == NONE ? core->options.lease_us : patience_us, how);
+        core->workers_lost++;
+        worker_lose(core, worker, how);
+    } else {
+        worker_is_overdue(core, worker);
+    }
+}

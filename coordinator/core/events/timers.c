@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Deadlines that are over, in the order in which they were due. */
+#include "coordinator/core/events/timers.h"
+
+#include "coordinator/core/events/failure.h"
+#include "coordinator/core/events/generation.h"
+#include "coordinator/core/events/silence.h"
+#include "coordinator/core/facts/attendants.h"
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/health.h"
+#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/state/actions.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+
+/* What is given up when one of these is over may be missing because nobody of the job is heard. */
+static bool waits_for_hearing(enum deadline deadline)
+{
+    CADRE_ASSERT(deadline < DEADLINES);
+    return deadline == DEADLINE_FORM || deadline == DEADLINE_EARLY || deadline == DEADLINE_REPORT ||
+           deadline == DEADLINE_DRAIN || deadline == DEADLINE_PREEMPT ||
+           deadline == DEADLINE_STALL || deadline == DEADLINE_CREW;
+}
+
+static void job_over(struct core *core, struct job *job, enum deadline deadline)
+{
+    CADRE_ASSERT(job->id.n != 0);
+    CADRE_ASSERT(job->deadlines[deadline] <= core->now_us);
+    deadline_clear(core, job, deadline);
+    if (waits_for_hearing(deadline) && lease_cut_off(core, job)) {
+        deadline_set(core, job, deadline, core->now_us + core->options.lease_us);
+        return;
+    }
+    switch (deadline) {
+    case DEADLINE_FORM:
+        generation_overdue(core, job);
+        break;
+    case DEADLINE_EARLY:
+        failure_early(core, job);
+        break;
+    case DEADLINE_REPORT:
+        collect_report_over(core, job);
+        break;
+    case DEADLINE_WAIT:
+        collect_wait_over(core, job);
+        break;
+    case DEADLINE_DRAIN:
+        drain_over(core, job);
+        break;
+    case DEADLINE_PREEMPT:
+        preempt_over(core, job);
+        break;
+    case DEADLINE_SLOW:
+        health_slow(core, job);
+        break;
+    case DEADLINE_STALL:
+        health_over(core, job);
+        break;
+    case DEADLINE_CREW:
+        crew_over(core, job);
+        break;
+    case DEADLINE_MEMBERS:
+        crew_members_over(core, job);
+        break;
+    case DEADLINE_LIMIT:
+        overtime_over(core, job);
+        break;
+    case DEADLINE_BACKOFF:
+        restarts_waited(core, job);
+        break;
+    case DEADLINE_COLLECT:
+        job->uncollected = true;
+        job_due(core, job, 0);
+        break;
+    case DEADLINES:
+        break;
+    }
+}
+
+static void jobs_over(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->id.n != 0);
+    for (uint32_t i = 0; i < DEADLINES; i++) {
+        if (job->deadlines[i] <= core->now_us) {
+            job_over(core, job, (enum deadline)i);
+        }
+    }
+    CADRE_ASSERT(job->deadlines[DEADLINE_FORM] > core->now_us);
+}
+
+/* Each may say one thing at once (a lost worker's stream is ended); the room for turn_run() is
+ * left. */
+void deadlines_run(struct core *core)
+{
+    struct heap_entry next;
+    while (heap_top(&core->deadlines, &next) && next.due_us <= core->now_us &&
+           actions_left(core) > 2 * ACTIONS_PER_JOB_MAX) {
+        uint32_t workers_max = core->options.limits.workers_max;
+        if (next.item >= workers_max) {
+            jobs_over(core, &core->jobs[next.item - workers_max]);
+        } else {
+            lease_over(core, next.item, next.due_us);
+        }
+    }
+}

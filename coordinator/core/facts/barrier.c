@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The step barrier: a release is the least arrival over the whole roster (rule 2). The parties that
+ * stand at the least are counted, so that an arrival costs O(1) and a round one look at all
+ * parties. */
+#include "coordinator/core/facts/barrier.h"
+
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/words.h"
+
+/* Looks at all parties: the least value and how many stand there. */
+static struct low_mark mark_count(const struct core *core, const struct job *job, bool applied)
+{
+    struct low_mark mark = {.least = UINT64_MAX};
+    CADRE_ASSERT(job->parties > 0);
+    for (uint32_t i = 0; i < job->parties; i++) {
+        const struct party *party = job_party(core, job, i);
+        uint64_t value = applied ? party->applied : party->up_to;
+        if (party->members == 0) {
+            continue;
+        }
+        if (value < mark.least) {
+            mark = (struct low_mark){.least = value};
+        }
+        mark.holders += value == mark.least;
+    }
+    CADRE_ASSERT(mark.holders > 0);
+    CADRE_ASSERT(mark.holders <= job->parties);
+    return mark;
+}
+
+/* A party went up from `old`: when it was the last that stood at the least, the least rises. */
+void barrier_mark_raise(const struct core *core, const struct job *job, struct low_mark *mark,
+    bool applied, uint64_t old)
+{
+    CADRE_ASSERT(mark->holders > 0);
+    CADRE_ASSERT(mark == (applied ? &job->applied : &job->arrived));
+    CADRE_ASSERT(old >= mark->least);
+    if (old == mark->least && --mark->holders == 0) {
+        uint64_t before = mark->least;
+        *mark = mark_count(core, job, applied);
+        CADRE_ASSERT(mark->least > before);
+    }
+}
+
+static void marks_count(const struct core *core, struct job *job)
+{
+    job->arrived = mark_count(core, job, false);
+    job->applied = mark_count(core, job, true);
+    CADRE_ASSERT(job->applied.least <= job->arrived.least);
+}
+
+void barrier_open(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->roster > 0);
+    CADRE_ASSERT(job->present > 0);
+    job->unarrived = 0;
+    for (uint32_t i = 0; i < job->parties; i++) {
+        struct party *party = job_party(core, job, i);
+        party->up_to = job->resume;
+        party->applied = job->resume;
+        party->arrived = false;
+        job->unarrived += party->members > 0;
+    }
+    marks_count(core, job);
+    job->released = job->resume;
+    job->wanted = 0;
+    job->wanted_slot = NONE;
+    job->stretch_count = 0;
+    CADRE_ASSERT(job->arrived.least == job->resume);
+    CADRE_ASSERT(job->applied.least == job->resume);
+    CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->parties);
+}
+
+/* All had arrived there, for it was released. */
+void barrier_raise(struct core *core, struct job *job, uint64_t released)
+{
+    if (released <= job->released) {
+        return;
+    }
+    for (uint32_t i = 0; i < job->parties; i++) {
+        struct party *party = job_party(core, job, i);
+        party->up_to = party->up_to > released ? party->up_to : released;
+    }
+    marks_count(core, job);
+    job->released = released;
+    job->raised = true;
+    job_due(core, job, DUE_RELEASE_AGAIN);
+    CADRE_ASSERT(job->arrived.least >= job->released);
+}
+
+/* The finished member took part in all steps below its position, so whoever is said to want a step
+ * at or beyond it stands there, and its program goes on where the other's ended. No release can
+ * mend that, whether it has been said or not. */
+bool barrier_deserted(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->finished == 0 || job->finished_slot < job->tasks);
+    if (job->finished == 0 || job->wanted <= job->finished_position) {
+        return false;
+    }
+    task_name(core, job, job->wanted_slot, &text);
+    text_add(&text, " waits for step ");
+    text_add_u64(&text, job->wanted);
+    text_add(&text, ", but ");
+    task_name(core, job, job->finished_slot, &text);
+    text_add(&text, " called cadre_finish after ");
+    text_add_u64(&text, job->finished_position);
+    text_add(&text, job->finished_position == 1 ? " step" : " steps");
+    text_add(&text, ": all tasks must take the same steps");
+    job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+    return true;
+}
+
+void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t wanted)
+{
+    CADRE_ASSERT(slot < job->tasks);
+    if (wanted > job->wanted) {
+        job->wanted = wanted;
+        job->wanted_slot = slot;
+        (void)barrier_deserted(core, job);
+    }
+    CADRE_ASSERT(job->wanted == 0 || job->wanted_slot < job->tasks);
+}

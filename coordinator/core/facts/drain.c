@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workers that drain: they take no new tasks, and those that they have go elsewhere in order, by a
+ * halt before a step. One that does not come to a step's edge in time is lost. A client's drain is
+ * of a name, and holds until a client ends it; a daemon's own is of that life of it. */
+#include "coordinator/core/facts/drain.h"
+
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+void drain_note(struct core *core, struct job *job, bool draining)
+{
+    struct list *drained = &core->drained;
+    uint32_t at = LIST_NONE;
+    uint32_t before = drained->last;
+    if (draining && !job->draining) {
+        while (before != LIST_NONE && core->jobs[before].id.n > job->id.n) {
+            at = before;
+            before = drained->nodes[before].prev;
+        }
+        list_insert(drained, at, job_index(core, job));
+    } else if (!draining && job->draining) {
+        list_remove(drained, job_index(core, job));
+    }
+    job->draining = draining;
+    CADRE_ASSERT(!draining || drained->count > 0);
+}
+
+bool crew_drains(const struct core *core, const struct job *job)
+{
+    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
+    const struct task *chief = job_task(core, job, 0);
+    bool drains = task_is_usable(chief) && task_drains(core, job, chief);
+    CADRE_ASSERT(crew_is(&job->crew));
+    CADRE_ASSERT(job->crew.servers < job->tasks);
+    for (uint32_t i = 0; i < job->crew.servers && !drains; i++) {
+        const struct task *server = job_task(core, job, first + i);
+        drains = task_is_usable(server) && task_drains(core, job, server);
+    }
+    return drains;
+}
+
+/* Its members wait for a halt; those that are none yet go at once. */
+static void party_drains(struct core *core, struct job *job, struct party *party)
+{
+    bool crew = crew_is(&job->crew);
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool goes_on = runs || (crew && job->phase == PHASE_JOIN);
+    bool draining = job->draining || party->members > 0;
+    uint32_t slot = party->first;
+    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(core->workers[party->worker].draining);
+    while (slot != NONE && goes_on && job->outcome == 0) {
+        const struct task *task = job_task(core, job, slot);
+        uint32_t next = task->next;
+        bool goes = crew ? task_attends(task) && task->role != ROLE_SERVER : task->rank == NONE;
+        if (task_is_usable(task) && goes) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+        draining = draining || (task_is_usable(task) && task->role == ROLE_SERVER);
+        slot = next;
+    }
+    drain_note(core, job, draining);
+    job_due(core, job, DUE_CONTROL);
+}
+
+void drain_begins(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    struct party_ref ref = w->parties;
+    CADRE_ASSERT(w->leaves || w->drained);
+    if (w->draining) {
+        return;
+    }
+    w->draining = true;
+    worker_offer(core, worker);
+    while (ref.job != NONE) {
+        struct job *job = &core->jobs[ref.job];
+        struct party *party = job_party(core, job, ref.party);
+        ref = party->next;
+        party_drains(core, job, party);
+    }
+}
+
+void worker_draining(struct core *core, uint32_t worker)
+{
+    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
+    core->workers[worker].leaves = true;
+    drain_begins(core, worker);
+}
+
+void drain_ends(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->draining || (!w->leaves && !w->drained));
+    if (!w->draining || w->leaves || w->drained) {
+        return;
+    }
+    w->draining = false;
+    worker_offer(core, worker);
+    for (struct party_ref ref = w->parties; ref.job != NONE;) {
+        struct job *job = &core->jobs[ref.job];
+        ref = job_party(core, job, ref.party)->next;
+        job_due(core, job, DUE_CONTROL);
+    }
+}
+
+/* The client's drain of this name is kept; who asked last, and why, counts. */
+void drain_keep(struct core *core, const struct core_drained *drained)
+{
+    const struct core_drained *known = drain_of(core, drained->worker);
+    size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
+    CADRE_ASSERT(at < core->options.limits.workers_max);
+    core->drains[at] = *drained;
+}
+
+void drain_restore(struct core *core, const struct core_drained *drained)
+{
+    if (core->drain_count < core->options.limits.workers_max) { /* it may be lower than it was */
+        drain_keep(core, drained);
+    }
+}
+
+void drain_restored(struct core *core, struct job *job)
+{
+    for (uint32_t i = 0; i < job->parties; i++) {
+        struct party *party = job_party(core, job, i);
+        if (party->worker != NONE && core->workers[party->worker].draining) {
+            party_drains(core, job, party);
+        }
+    }
+}
+
+bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
+{
+    uint32_t leaving = 0;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    CADRE_ASSERT(leaving <= job->roster);
+    *ret_stuck = false;
+    if (crew_is(&job->crew)) { /* it is one task with its variables: nobody stays */
+        drain_note(core, job, crew_drains(core, job));
+        *ret_stuck = job->draining;
+        return false;
+    }
+    for (uint32_t i = 0; i < job->parties; i++) {
+        const struct party *party = job_party(core, job, i);
+        bool drains = party->worker != NONE && core->workers[party->worker].draining;
+        leaving += drains ? party->members : 0;
+    }
+    if (leaving == 0) {
+        drain_note(core, job, false);
+        return false;
+    }
+    uint32_t left = job->roster - leaving;
+    bool possible =
+        left > 0 && (left >= job->tasks_min || job->tasks_min - left <= offers_free(core, job));
+    *ret_stuck = !possible; /* with nobody left the state would be lost */
+    return possible;
+}
+
+void drain_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    uint32_t first = NONE;
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_DRAIN));
+    if (job->phase != PHASE_RUN) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
+            first = first == NONE ? slot : first;
+        }
+    }
+    if (first == NONE) {
+        return;
+    }
+    task_name(core, job, first, &text);
+    text_add(&text, ", which drains, had to go before step ");
+    text_add_u64(&text, job->halt_at);
+    text_add(&text, " was begun, within ");
+    text_time(&text, core->options.grace_us);
+    for (uint32_t slot = first; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+    job->excused = true;
+    generation_breaks(core, job, sentence, false);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The halt that is pending, if any: the step before which members stand still (rules 3, 4, 20). S
+ * is the watermark: whoever may enter S has been told. */
+#include "coordinator/core/facts/halt.h"
+
+#include "coordinator/core/state/due.h"
+
+void halt_drop(struct job *job)
+{
+    job->halt_kind = HALT_NONE;
+    job->halt_at = POSITION_NONE;
+    job->halt_stream = 0;
+}
+
+void halt_set(struct core *core, struct job *job, uint32_t stream)
+{
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
+    CADRE_ASSERT(job->unheard == 0);
+    CADRE_ASSERT(stream == STREAM_ANY || job->joiners_of[stream] > 0);
+    job->halt_kind = HALT_REGROUP;
+    job->halt_at = job->released;
+    job->halt_stream = stream;
+    job_due(core, job, DUE_HALT | DUE_RELEASE_AGAIN | DUE_CHANGED);
+}
+
+bool halt_met(const struct job *job, const struct task_report *report)
+{
+    bool there = report->reason == REPORT_HALT && report->clean && report->position == job->halt_at;
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    if (job->halt_kind != HALT_REGROUP) {
+        return there && job->halt_kind == HALT_STOP;
+    }
+    return there && report->begun &&
+           (job->halt_stream == STREAM_ANY || report->stream == job->halt_stream);
+}
+
+void halt_stop(struct job *job, uint64_t position)
+{
+    CADRE_ASSERT(position >= job->released || job->phase != PHASE_RUN);
+    job->halt_kind = HALT_STOP;
+    job->halt_at = position;
+    job->halt_stream = 0;
+}

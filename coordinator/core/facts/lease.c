@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who is heard, and which jobs nobody can carry on who is. */
+#include "coordinator/core/facts/lease.h"
+
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+
+#define HEARD_PART 2 /* of a lease: who says nothing for so long may be cut off as well */
+
+bool lease_hears(const struct core *core, uint32_t worker)
+{
+    const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(worker < core->options.limits.workers_max);
+    CADRE_ASSERT(w->heard_us <= core->now_us);
+    return w->state == WORKER_CONNECTED &&
+           core->now_us - w->heard_us <= core->options.lease_us / HEARD_PART;
+}
+
+/* Whether the state of the whole job is with one of these tasks. Before a plan there is none that
+ * only one of them has; nor is there when all began from the same and no step was released. */
+static bool party_carries(const struct core *core, const struct job *job, const struct party *party)
+{
+    bool equal =
+        job->phase == PHASE_JOIN || (job->source == SOURCE_NONE && job->released == job->resume);
+    bool carries = false;
+    CADRE_ASSERT(party->tasks > 0);
+    CADRE_ASSERT(party->worker != NONE);
+    for (uint32_t slot = party->first; slot != NONE && !carries;) {
+        const struct task *task = job_task(core, job, slot);
+        bool counts = task_is_usable(task) && !task_attends(task) &&
+                      (job->phase == PHASE_JOIN || task->rank != NONE);
+        bool holds = task->reported ? task_holds_state(job, task) : equal || party->arrived;
+        carries = counts && holds;
+        slot = task->next;
+    }
+    return carries;
+}
+
+static bool job_is_heard(const struct core *core, const struct job *job)
+{
+    bool heard = false;
+    CADRE_ASSERT(job->parties <= job->tasks);
+    for (uint32_t i = 0; i < job->parties && !heard; i++) {
+        const struct party *party = job_party(core, job, i);
+        heard = party->worker != NONE && lease_hears(core, party->worker) &&
+                party_carries(core, job, party);
+    }
+    return heard;
+}
+
+/* Looks at all workers of a job that is cut off, so not each time when many of them ask. */
+static bool cut_off_lately(const struct core *core, const struct job *job)
+{
+    CADRE_ASSERT(job->cut_us <= core->now_us);
+    return job->cut_us > 0 && core->now_us - job->cut_us <= core->options.lease_us / 16;
+}
+
+/* Whether somebody who can carry the job on is heard, and the others had a lease to come back since
+ * nobody was. */
+bool job_is_carried(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->parties > 0);
+    if (cut_off_lately(core, job) || !job_is_heard(core, job)) {
+        job->cut_us = cut_off_lately(core, job) ? job->cut_us : core->now_us;
+        return false;
+    }
+    return job->cut_us == 0 || core->now_us - job->cut_us >= core->options.lease_us;
+}
+
+bool lease_cut_off(const struct core *core, const struct job *job)
+{
+    bool silent = false;
+    CADRE_ASSERT(job->id.n != 0);
+    if (job->outcome != 0 || job->alive == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < job->parties && !silent; i++) {
+        const struct party *party = job_party(core, job, i);
+        silent = party->worker != NONE && !lease_hears(core, party->worker);
+    }
+    return silent && !job_is_heard(core, job);
+}
+
+void lease_returns(struct core *core, uint32_t worker)
+{
+    struct party_ref at = core->workers[worker].parties;
+    CADRE_ASSERT(core->workers[worker].state != WORKER_FREE);
+    while (at.job != NONE) {
+        struct job *job = &core->jobs[at.job];
+        if (!cut_off_lately(core, job) && !job_is_heard(core, job)) {
+            job->cut_us = core->now_us;
+        }
+        at = job_party(core, job, at.party)->next;
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who is heard. */
+#ifndef CADRE_COORDINATOR_CORE_FACTS_LEASE_H
+#define CADRE_COORDINATOR_CORE_FACTS_LEASE_H
+
+#include "coordinator/core/state/state.h"
+
+/* Whether it is known to live now. */
+bool lease_hears(const struct core *core, uint32_t worker);
+/* Whether somebody who can carry it on is heard, and the others had a lease to come back since
+ * nobody was. */
+bool job_is_carried(struct core *core, struct job *job);
+/* Whether nobody is heard who can carry the job on, and somebody is silent who might. */
+bool lease_cut_off(const struct core *core, const struct job *job);
+/* A worker that was away is about to be heard again. */
+void lease_returns(struct core *core, uint32_t worker);
+
+#endif

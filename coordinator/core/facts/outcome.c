@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a job ends, as soon as that is known: the first reason stands. */
+#include "coordinator/core/facts/outcome.h"
+
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+
+void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
+    int32_t exit_code, const char *sentence)
+{
+    struct text text = text_begin(job->text, sizeof(job->text));
+    CADRE_ASSERT((outcome == JOB_SUCCEEDED) == (code == CADRE_OK));
+    CADRE_ASSERT((outcome == JOB_SUCCEEDED) == (exit_code == 0));
+    CADRE_ASSERT(sentence[0] != '\0');
+    CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(job_state_is_final(outcome));
+    job->outcome = outcome;
+    job->code = code;
+    job->exit_code = exit_code;
+    text_add(&text, sentence);
+    wanting_note(core, job);
+    job_due(core, job, DUE_CHANGED | (job->state == JOB_QUEUED ? 0u : DUE_ENDING));
+    CADRE_ASSERT(!job->wanting);
+}
+
+void job_stops(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->outcome != 0);
+    CADRE_ASSERT(job->state == JOB_STARTING || job->state == JOB_RUNNING);
+    job->stopped = true;
+    deadlines_clear(core, job);
+    job_due(core, job, DUE_FAILED);
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_STALL) && !deadline_armed(job, DEADLINE_REPORT));
+}
+
+void job_fail(
+    struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *text)
+{
+    CADRE_ASSERT(code != CADRE_OK);
+    CADRE_ASSERT(text[0] != '\0');
+    if (job->outcome != 0) {
+        return;
+    }
+    outcome_set(core, job, JOB_FAILED, code, exit_code, text);
+    if (job->phase != PHASE_DONE) {
+        job_stops(core, job);
+    } /* else the others have finished too and are about to exit by themselves */
+}

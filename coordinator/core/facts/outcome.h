@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a job ends, as soon as that is known. */
+#ifndef CADRE_COORDINATOR_CORE_FACTS_OUTCOME_H
+#define CADRE_COORDINATOR_CORE_FACTS_OUTCOME_H
+
+#include "coordinator/core/state/state.h"
+
+/* It will end so; nothing may be known of that yet. */
+void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
+    int32_t exit_code, const char *sentence);
+/* The first reason stands; a later one is ignored. */
+void job_fail(
+    struct core *core, struct job *job, cadre_status code, int32_t exit_code, const char *text);
+/* Its tasks are to be told to end. */
+void job_stops(struct core *core, struct job *job);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preemption: a job that has to leave its machines saves its state at one step, and leaves. The
+ * step is one more than the watermark, so that all can still come to it and none throws away what
+ * it has begun; it is a halt (STOP), recorded before anybody is told.
+ *
+ *     notice, drain --> WANTED --halt at S--> STOPS --all stand at S, and S is published--> SAVED
+ *                          |                    | a member dies: the others stop where they stand
+ *                          |                    | no state is left, or no time: UNSAVED
+ *                          '-- no step was begun: UNSAVED
+ *     SAVED, UNSAVED --all tasks are gone--> REQUEUES --all are collected--> QUEUED, to go on from
+ *                                       '--> the job ends as PREEMPTED       its newest checkpoint
+ *
+ * And checkpoints on request: the same step, without a halt. */
+#include "coordinator/core/facts/preempt.h"
+
+#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+/* What there is to go on from. */
+static void saved_text(const struct job *job, struct text *text)
+{
+    CADRE_ASSERT(job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED);
+    CADRE_ASSERT(
+        job->preempt != PREEMPT_SAVED || job->has_checkpoint || job->finished_position == 0);
+    if (!job->has_checkpoint) {
+        text_add(text, "nothing was saved");
+        return;
+    }
+    text_add(text, job->preempt == PREEMPT_SAVED ? "saved at step " : "its checkpoint is of step ");
+    text_add_u64(text, job->checkpoint.position);
+}
+
+/* "preempted (worker b drains): saved at step 40" */
+void preempt_note(struct job *job)
+{
+    struct text text = text_begin(job->note, sizeof(job->note));
+    CADRE_ASSERT(job->preempt_text[0] != '\0');
+    text_add(&text, "preempted (");
+    text_add(&text, job->preempt_text);
+    text_add(&text, "): ");
+    if (job->preempt == PREEMPT_UNSAVED && job->reason[0] != '\0') {
+        text_add(&text, job->reason);
+        text_add(&text, "; ");
+    }
+    saved_text(job, &text);
+}
+
+/* Its tasks are to be gone by then. */
+void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us)
+{
+    CADRE_ASSERT(job->preempt != PREEMPT_NOT);
+    CADRE_ASSERT(due_us >= core->now_us);
+    deadline_clear(core, job, DEADLINE_PREEMPT);
+    deadline_set(core, job, DEADLINE_PREEMPT, due_us);
+}
+
+void preempt_unsaved(struct core *core, struct job *job, const char *why)
+{
+    struct text text = text_begin(job->reason, sizeof(job->reason));
+    CADRE_ASSERT(job->outcome == 0);
+    text_add(&text, why);
+    preempt_move(job, PREEMPT_UNSAVED);
+    preempt_note(job);
+    deadlines_clear(core, job);
+    job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_LEFT);
+    CADRE_ASSERT(generation_is_void(job));
+}
+
+static void preempt_begin(struct core *core, struct job *job, uint64_t grace_us)
+{
+    CADRE_ASSERT(job->preempt_text[0] != '\0');
+    if (job->phase == PHASE_JOIN) {
+        preempt_unsaved(core, job, "no step was begun");
+        return;
+    }
+    preempt_move(job, PREEMPT_WANTED);
+    preempt_ends_by(core, job, core->now_us + (grace_us > 0 ? grace_us : core->options.grace_us));
+    job_due(core, job, DUE_CONTROL | DUE_REGROUP | DUE_CHANGED);
+    CADRE_ASSERT(deadline_armed(job, DEADLINE_PREEMPT));
+}
+
+static bool preempt_possible(const struct job *job)
+{
+    return job->outcome == 0 && job->state != JOB_QUEUED && job->phase != PHASE_DONE &&
+           job->preempt == PREEMPT_NOT;
+}
+
+void preempt_notice(
+    struct core *core, struct job *job, uint32_t slot, const struct task_preempt *notice)
+{
+    CADRE_ASSERT(task_is_usable(job_task(core, job, slot)));
+    if (!notice->stops) {
+        job->checkpoint_asked |= job->checkpoint_at == POSITION_NONE;
+        job_due(core, job, DUE_CONTROL);
+        return;
+    }
+    if (!preempt_possible(job)) {
+        return; /* it is under way */
+    }
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    task_name(core, job, slot, &text);
+    text_add(&text, " has to leave its machine");
+    job->requeues = job->max_restarts > 0;
+    preempt_begin(core, job, notice->grace_us);
+}
+
+void preempt_drained(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->draining);
+    if (!preempt_possible(job)) {
+        return;
+    }
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    text_add(&text, crew_is(&job->crew) ? "the worker of its chief or of a server drains"
+                                        : "its worker drains, and there is no room elsewhere");
+    job->requeues = true; /* as always with drains, it is no failure of the job */
+    preempt_begin(core, job, 0);
+}
+
+void preempt_overtime(struct core *core, struct job *job, const char *why)
+{
+    CADRE_ASSERT(job->overtime);
+    CADRE_ASSERT(why[0] != '\0');
+    job->requeues = false;
+    if (!preempt_possible(job)) {
+        return; /* it is leaving for another reason, which is told */
+    }
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    text_add(&text, why);
+    preempt_begin(core, job, 0);
+}
+
+static void preempt_stop_set(struct core *core, struct job *job, uint64_t position)
+{
+    preempt_move(job, PREEMPT_STOPS);
+    job->saves = false;
+    halt_stop(job, position);
+    job->checkpoint_at = POSITION_NONE; /* it is saved there */
+    job->checkpoint_asked = false;
+    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    CADRE_ASSERT(preempt_stops(job) && job->halt_at == position);
+}
+
+/* A halt for joiners or a drain that is pending ends with a plan, and that stops then. Who is done
+ * begins no step. */
+void preempt_control(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->phase == PHASE_RUN);
+    if (job->halt_kind != HALT_NONE || job->present < job->roster || job->finished > 0) {
+        return;
+    }
+    if (job->preempt == PREEMPT_WANTED) {
+        preempt_stop_set(core, job, job->released + 1);
+    } else if (job->checkpoint_asked && job->preempt == PREEMPT_NOT) {
+        job->checkpoint_asked = false;
+        job->checkpoint_at = job->released + 1;
+        job_due(core, job, DUE_RELEASE_AGAIN);
+    }
+    CADRE_ASSERT(job->checkpoint_at == POSITION_NONE || job->checkpoint_at > job->resume);
+}
+
+void preempt_plan(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->halt_kind == HALT_NONE);
+    if (preempt_stops(job)) {
+        preempt_stop_set(core, job, job->resume);
+    } else if (job->checkpoint_at != POSITION_NONE) {
+        job->checkpoint_at = POSITION_NONE; /* a new one is set when all are there */
+        job->checkpoint_asked = true;
+    }
+    CADRE_ASSERT(job->checkpoint_at == POSITION_NONE);
+}
+
+void preempt_over(struct core *core, struct job *job)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(!deadline_armed(job, DEADLINE_PREEMPT));
+    CADRE_ASSERT(job->preempt != PREEMPT_NOT);
+    if (preempt_stops(job)) {
+        text_add(&text, job->saves ? "the state was not saved in time"
+                                   : "not all tasks came to the step in time");
+        preempt_unsaved(core, job, sentence);
+        return;
+    }
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        if (task_is_usable(job_task(core, job, slot))) {
+            task_dismiss(core, job, slot, DISMISSED_SILENT);
+        }
+    }
+}
+
+/* Why is not recorded, nor whether a drain was the reason. A stop at 0 says that nothing is saved:
+ * a real one lies behind a step. */
+void preempt_restore(struct job *job, const struct core_restore_job *restore)
+{
+    struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
+    CADRE_ASSERT(job->preempt == PREEMPT_NOT);
+    if (!restore->has_control || restore->halt_kind != HALT_STOP || restore->ending) {
+        return;
+    }
+    text_add(&text, "it was so before the coordinator was started again");
+    job->requeues = job->max_restarts > 0;
+    preempt_move(job, restore->done           ? PREEMPT_SAVED
+                      : restore->halt_at == 0 ? PREEMPT_UNSAVED
+                                              : PREEMPT_STOPS);
+    if (!preempt_stops(job)) {
+        preempt_note(job);
+    }
+}
+
+/* Nobody of the generation is left, or its members are given a lease more to be heard. */
+void preempt_resume(struct core *core, struct job *job)
+{
+    uint64_t due_us = core->now_us + core->options.lease_us + core->options.grace_us;
+    if (job->preempt == PREEMPT_STOPS && job->phase == PHASE_JOIN) {
+        preempt_move(job, PREEMPT_UNSAVED);
+        preempt_note(job);
+        job_due(core, job, DUE_UNSAVED);
+    } else if (job->preempt != PREEMPT_NOT) {
+        preempt_ends_by(core, job, due_us);
+    }
+    CADRE_ASSERT(!preempt_stops(job) || deadline_armed(job, DEADLINE_PREEMPT));
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the ledger can prove. */
+#ifndef CADRE_COORDINATOR_CORE_FACTS_PROOF_H
+#define CADRE_COORDINATOR_CORE_FACTS_PROOF_H
+
+#include "coordinator/core/state/state.h"
+
+/* Whether all steps of the stream's newest epoch are applied, as far as is known. */
+bool proof_stream_is_over(const struct job *job, uint32_t stream);
+/* What an arrival tells of its epoch's samples. */
+void proof_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
+/* A task has a dataset. */
+void proof_stream(struct core *core, struct job *job, const struct task_stream *stream);
+/* Records what is committed and not recorded: all of it, or what is complete. */
+void proof_record(struct core *core, struct job *job, bool all, uint64_t applied);
+/* The plan cuts the ledger at job->resume. */
+void proof_cut(struct job *job);
+
+#endif

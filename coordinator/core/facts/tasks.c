@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is true of a task, and what of it is counted for its job. Whoever changes a task does it
+ * here, so that the counts are right. */
+#include "coordinator/core/facts/tasks.h"
+
+#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
+
+static const struct {
+    uint8_t may_become; /* bits of enum task_state */
+} task_moves[] = {
+    [TASK_WAITING] = {1 << TASK_STARTING},
+    [TASK_STARTING] = {1 << TASK_RUNNING | 1 << TASK_EXITED | 1 << TASK_LOST},
+    [TASK_RUNNING] = {1 << TASK_EXITED | 1 << TASK_LOST},
+    [TASK_EXITED] = {1 << TASK_WAITING},
+    [TASK_LOST] = {1 << TASK_WAITING},
+};
+
+static bool state_is_alive(enum task_state state)
+{
+    return state == TASK_STARTING || state == TASK_RUNNING;
+}
+
+static bool state_is_gone(enum task_state state)
+{
+    return state == TASK_EXITED || state == TASK_LOST;
+}
+
+static void count_state(struct job *job, enum task_state state, uint32_t by)
+{
+    job->waiting += state == TASK_WAITING ? by : 0;
+    job->alive += state_is_alive(state) ? by : 0;
+    job->running += state == TASK_RUNNING ? by : 0;
+    job->gone += state_is_gone(state) ? by : 0;
+}
+
+static void count_usable(struct job *job, const struct task *task, uint32_t by)
+{
+    bool member = task->rank != NONE;
+    CADRE_ASSERT(!task_attends(task) || !member);
+    CADRE_ASSERT(task->joining == JOINING_NOT || !member);
+    if (task_attends(task)) {
+        job->attending[task->role] += by;
+        return;
+    }
+    job->usable += by;
+    job->ready += task->joined ? by : 0;
+    job->present += member ? by : 0;
+    job->reported += member && task->reported ? by : 0;
+    job->unheard += member && !task->joined ? by : 0;
+    job->joiners += task->joining != JOINING_NOT ? by : 0;
+    if (task->joining != JOINING_NOT) {
+        job->joiners_of[task->join_stream] += by;
+    }
+}
+
+/* Takes the task out of the counts before it is changed, and puts it back afterwards. */
+static void uncount(struct job *job, const struct task *task)
+{
+    if (task_is_usable(task)) {
+        count_usable(job, task, UINT32_MAX);
+    }
+}
+
+static void recount(struct job *job, const struct task *task)
+{
+    if (task_is_usable(task)) {
+        count_usable(job, task, 1);
+    }
+}
+
+void task_move(struct job *job, struct task *task, enum task_state state)
+{
+    CADRE_ASSERT(state <= TASK_LOST);
+    CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
+    uncount(job, task);
+    count_state(job, task->state, UINT32_MAX);
+    task->state = state;
+    count_state(job, state, 1);
+    recount(job, task);
+    CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
+    CADRE_ASSERT(job->running <= job->alive);
+}
+
+void task_place(
+    struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->party == NONE);
+    CADRE_ASSERT(worker_serves(core, worker, job) || core->workers[worker].state == WORKER_AWAY);
+    CADRE_ASSERT(incarnation > task->incarnation);
+    if (incarnation > job->incarnation_max) {
+        job->incarnation_max = incarnation;
+    }
+    task->incarnation = incarnation;
+    task_move(job, task, TASK_STARTING);
+    CADRE_ASSERT(task_is_usable(task));
+    crew_placed(core, job, slot, worker);
+    party_enter(core, job, slot, worker);
+    core->workers[worker].slots_used++;
+    worker_offer(core, worker);
+    CADRE_ASSERT(core->workers[worker].slots_used <= core->workers[worker].slots);
+}
+
+void task_joins_in(struct job *job, struct task *task)
+{
+    CADRE_ASSERT(task_is_usable(task));
+    uncount(job, task);
+    job->joined += !task->joined;
+    task->joined = true;
+    recount(job, task);
+    CADRE_ASSERT(job->joined <= job->tasks);
+}
+
+void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
+{
+    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(task->joined);
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    uncount(job, task);
+    if (task->joining == JOINING_NOT) {
+        joining_move(task, JOINING_WAITS);
+    }
+    task->join_stream = stream;
+    recount(job, task);
+    CADRE_ASSERT(job->joiners <= job->usable - job->present);
+}
+
+void task_reports(struct job *job, struct task *task, const struct task_report *report)
+{
+    CADRE_ASSERT(task_is_usable(task));
+    CADRE_ASSERT(task->rank != NONE);
+    uncount(job, task);
+    task->reported = true;
+    task->position = report->position;
+    task->clean = report->clean;
+    task->reason = report->reason;
+    task->begun = report->begun;
+    task->stream = report->stream;
+    recount(job, task);
+    CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
+}
+
+void task_has_to_report_again(struct job *job, struct task *task)
+{
+    CADRE_ASSERT(task->reported);
+    CADRE_ASSERT(task->rank != NONE);
+    uncount(job, task);
+    task->reported = false;
+    recount(job, task);
+    CADRE_ASSERT(job->reported < job->present);
+}
+
+/* Members of a generation are one step apart at most. So whoever was to receive its first position,
+ * and did not, stands one before it, with all of its state. */
+bool task_holds_state(const struct job *job, const struct task *task)
+{
+    return task->clean && task->position + 1 >= job->resume;
+}
+
+bool task_drains(const struct core *core, const struct job *job, const struct task *task)
+{
+    uint32_t worker = task->party == NONE ? NONE : job_party(core, job, task->party)->worker;
+    return worker != NONE && core->workers[worker].draining;
+}
+
+void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(rank < job->roster);
+    CADRE_ASSERT(core->members[job->first + rank] == slot);
+    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(task->rank == NONE);
+    CADRE_ASSERT(task->party != NONE);
+    uncount(job, task);
+    task->rank = rank;
+    joining_move(task, JOINING_NOT);
+    task->reported = false;
+    task->finished = false;
+    recount(job, task);
+    job_party(core, job, task->party)->members++;
+}
+
+void task_resigns(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    if (task->rank == NONE) {
+        return;
+    }
+    uncount(job, task);
+    task->rank = NONE;
+    recount(job, task);
+    if (task->finished) {
+        task->finished = false;
+        job->finished--;
+    }
+    struct party *party = job_party(core, job, task->party);
+    CADRE_ASSERT(party->members > 0);
+    party->members--;
+}
+
+void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(!task->unstopped);
+    CADRE_ASSERT(task_is_usable(task));
+    CADRE_ASSERT(why != DISMISSED_NOT);
+    task_resigns(core, job, slot);
+    uncount(job, task);
+    task->dismissed = why;
+    task->unstopped = true;
+    task->next_dismissed = job->dismissed;
+    job->dismissed = slot;
+    job_due(core, job, DUE_CHANGED);
+    crew_changed(core, job, slot);
+    CADRE_ASSERT(!task_is_usable(task) && task->rank == NONE);
+}
+
+void joiners_dismiss(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->usable >= job->present);
+    for (uint32_t slot = 0; slot < job->tasks && job->usable > job->present; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (task_is_usable(task) && task->rank == NONE) {
+            task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
+        }
+    }
+    CADRE_ASSERT(job->usable == job->present);
+}
+
+/* Their programs may have something else to do, or be at their end. */
+void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
+{
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    for (uint32_t slot = 0; slot < job->tasks && job->joiners_of[stream] > 0; slot++) {
+        struct task *task = job_task(core, job, slot);
+        if (task_is_usable(task) && task->joining != JOINING_NOT && task->join_stream == stream) {
+            joining_move(task, JOINING_OUTDATED);
+            job->outdated = true;
+            job_due(core, job, 0);
+        }
+    }
+}
+
+void task_owe(struct job *job, struct task *task)
+{
+    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(state_is_gone(task->state));
+    refill_move(job, task, REFILL_AT_ONCE);
+    CADRE_ASSERT(job->owed <= job->gone);
+}
+
+/* Nothing of it is left on its worker: its slot is free again. */
+void task_collect(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    CADRE_ASSERT(task->state == TASK_EXITED || task->state == TASK_LOST);
+    if (task->collected) {
+        return;
+    }
+    uint32_t worker = job_party(core, job, task->party)->worker;
+    task->collected = true;
+    job->collected++;
+    if (worker != NONE) {
+        CADRE_ASSERT(core->workers[worker].slots_used > 0);
+        core->workers[worker].slots_used--;
+        worker_offer(core, worker);
+    }
+    job_due(core, job, DUE_CHANGED);
+    task_vacate(core, job, slot);
+    CADRE_ASSERT(task->state == TASK_WAITING || job->collected <= job->gone);
+}
+
+void task_vacate(struct core *core, struct job *job, uint32_t slot)
+{
+    struct task *task = job_task(core, job, slot);
+    bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
+    bool over = state_is_gone(task->state) && task->collected;
+    bool listed = task->unplaced || task->unstopped || task->unsaid;
+    bool final = job->generation.number == 0 && task->refill != REFILL_AT_ONCE &&
+                 !task_attends(task) && job->preempt != PREEMPT_REQUEUES;
+    if (!goes_on || !over || listed || final || task->rank != NONE) {
+        return;
+    }
+    uint64_t incarnation = task->incarnation;
+    bool later = task->refill == REFILL_LATER && job->phase == PHASE_RUN;
+    crew_vacates(core, job, slot);
+    party_leave(core, job, slot);
+    refill_move(job, task, REFILL_USUAL);
+    task_move(job, task, TASK_WAITING);
+    job->joined -= task->joined;
+    job->collected--;
+    task_clear(task);
+    task->incarnation = incarnation;
+    refill_move(job, task, later ? REFILL_LATER : REFILL_USUAL);
+    wanting_note(core, job);
+    job_due(core, job, DUE_CHANGED | DUE_REGROUP);
+    if (job->preempt == PREEMPT_REQUEUES) {
+        job_due(core, job, DUE_REQUEUE);
+    }
+    CADRE_ASSERT(task->state == TASK_WAITING && task->party == NONE);
+    CADRE_ASSERT(job->collected <= job->gone && job->owed <= job->gone);
+}
+
+void task_clear(struct task *task)
+{
+    *task = (struct task){.role = task->role,
+        .lives = task->lives,
+        .lives_in = task->lives_in,
+        .home = task->home,
+        .kept = task->kept,
+        .backed = {.by = task->backed.by},
+        .state = TASK_WAITING,
+        .party = NONE,
+        .next = NONE,
+        .prev = NONE,
+        .rank = NONE,
+        .waits_for = NONE};
+}

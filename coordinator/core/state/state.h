@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state of the coordinator's core. Nothing here is visible outside coordinator/core. Objects
+ * are referred to by index; an index never leaves the core.
+ *
+ * An event changes facts. What follows from them is noted per job in `due`: outcomes are decided at
+ * the end of the step (turn.c), the rest is decided and said then as far as the action list has
+ * room, or by the next step. */
+#ifndef CADRE_COORDINATOR_CORE_STATE_H
+#define CADRE_COORDINATOR_CORE_STATE_H
+
+#include "common/pure/assert.h"
+#include "common/pure/heap.h"
+#include "common/pure/list.h"
+#include "common/pure/map.h"
+#include "common/pure/prng.h"
+#include "common/pure/text.h"
+#include "coordinator/core/core.h"
+
+#define NONE UINT32_MAX
+
+/* Runs of steps between the least that is known to be applied and the farthest arrival. Each covers
+ * at least one position, and honest tasks are within three windows of each other; of more the
+ * oldest are forgotten. */
+#define STRETCHES_MAX (4 * LIMIT_WINDOW_STEPS)
+
+/* Lengths of epochs that are known to be recorded: a program that goes to and fro between epochs
+ * does not cost a record each time. One that is forgotten is recorded again, which changes nothing.
+ */
+#define ENDS_MAX LIMIT_STREAMS
+
+/* Epochs whose feed is followed; one that has to make room is recorded as it stands. */
+#define PROOFS_MAX 8
+
+/* Tasks that agents listed and that have to be ended: more are told to come again. */
+#define STRAYS_MAX (4 * LIMIT_SLOTS_PER_WORKER)
+
+#define RECENT_MAX 8
+
+/* An event says at most so much by itself; a job says at most so much per turn. */
+#define ACTIONS_PER_EVENT_MAX 8
+#define ACTIONS_PER_JOB_MAX   28
+_Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
+    "after the event itself there is room for its job and for one that was left over");
+_Static_assert(STRAYS_MAX >= 2 * LIMIT_SLOTS_PER_WORKER, "one hello always fits an empty ring");
+_Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");
+
+enum worker_state { WORKER_FREE = 0, WORKER_CONNECTED, WORKER_AWAY };
+
+/* Why a worker is away. */
+enum absence {
+    ABSENCE_NONE = 0, /* it is not */
+    ABSENCE_CUT,      /* its stream ended */
+    ABSENCE_SILENT,   /* it was ended, since nothing came */
+    ABSENCE_EXPECTED  /* known from the store alone: whoever comes with its name is it */
+};
+
+/* The tasks of one job on one worker: they arrive as one. Named by (index of the job, index in the
+ * job). */
+struct party_ref {
+    uint32_t job;
+    uint32_t party;
+};
+
+struct worker {
+    struct worker_id id;
+    enum worker_state state;
+    enum absence absence;
+    struct link_id link;
+    uint64_t boot_nonce;
+    uint64_t heard_us;
+    uint32_t slots;
+    uint32_t slots_used;
+    uint32_t slot_gpus;     /* that each of its slots has at least */
+    uint32_t counted_total; /* its share of core.slots_total, for each number up to: */
+    uint32_t counted_free;  /* its share of core.slots_free, likewise */
+    uint32_t counted_gpus;  /* slot_gpus as it was counted */
+    bool draining;          /* takes no new tasks, and those that it has go elsewhere */
+    bool leaves;            /* its daemon said so: it goes when the last task is collected */
+    bool drained;           /* a client said so */
+    bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
+    uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
+    struct party_ref parties; /* first of its list */
+    char name[LIMIT_NAME_BYTES];
+};
+
+struct party {
+    uint32_t worker; /* NONE: lost */
+    struct worker_id worker_id;
+    uint32_t first; /* slot of the first of its tasks, linked by task.next */
+    uint32_t last;
+    uint32_t tasks;
+    uint32_t members; /* of the generation's roster */
+    uint64_t up_to;
+    uint64_t applied;
+    bool arrived; /* in this generation: all its members have the state */
+    bool again;   /* its worker may not have got the start of all of them */
+    struct party_ref prev;
+    struct party_ref next;
+};
+
+/* Why a task that runs is not wanted any more; the more pressing one counts. */
+enum dismissal {
+    DISMISSED_NOT = 0,
+    DISMISSED_SUPERSEDED, /* the job goes on, or ended, without it */
+    DISMISSED_RESET,      /* its state is void */
+    DISMISSED_SILENT      /* it does not answer */
+};
+
+/* How far a joiner is: one that is in no roster. */
+enum joining {
+    JOINING_NOT = 0,
+    JOINING_WAITS,   /* it has come to a step of join_stream */
+    JOINING_OUTDATED /* no such step is left, and it is to hear where the streams stand */
+};
+
+/* When the slot of a task that is gone is filled again. */
+enum refill {
+    REFILL_USUAL = 0, /* once the job has a plan */
+    REFILL_AT_ONCE,   /* it ended before the first plan through no fault of its own */
+    REFILL_LATER      /* it found nothing to do: the slot stays empty until the next plan */
+};
+
+struct task {
+    enum task_state state;
+    uint32_t party; /* NONE: not placed */
+    uint32_t next;  /* of its party */
+    uint32_t prev;
+    uint64_t incarnation;
+    uint32_t pid;
+    uint32_t rank; /* NONE: not in the roster */
+    uint32_t replicas;
+    uint32_t next_fresh; /* of job.fresh */
+    uint32_t next_lost;  /* of job.lost */
+    uint32_t next_dismissed;
+    uint64_t listed_step; /* the step whose hello listed it */
+    int32_t exit_code;
+    int32_t exit_signal;
+    enum dismissal dismissed;
+    enum joining joining;
+    enum refill refill;
+    bool unplaced;  /* in job.fresh: its place is not recorded yet */
+    bool unstopped; /* in job.dismissed: it is not told to end yet */
+    bool unsaid;    /* in job.lost: how it ended is not recorded yet */
+    bool joined;    /* it said hello, since the coordinator was started */
+    bool adopted;   /* it was placed before that */
+    bool finished;  /* it reported that the program is done */
+    bool reported;  /* it is frozen, and said where */
+    bool collected; /* nothing of it is left on its worker */
+    /* facts/crew.c; what follows outlives the task and is the slot's */
+    enum role role;            /* of a crew; else ROLE_NONE */
+    uint32_t lives;            /* how often it was started in this generation */
+    uint64_t lives_in;         /* the number of that in which its last task was */
+    struct worker_id home;     /* of a server: where its last life was */
+    uint64_t kept;             /* and which it was */
+    uint64_t predecessor;      /* whose memory this life takes over */
+    struct task_backed backed; /* of a server: `by` is the slot's, the number this life's */
+    /* of its report */
+    bool clean;
+    bool begun;
+    enum report_reason reason;
+    uint32_t stream;
+    uint64_t position;
+    uint32_t join_stream;
+    /* facts/health.c: whom it waits for; valid while the stamp is the job's */
+    uint64_t stall_stamp;
+    uint32_t waits_for;
+    uint32_t waited_by;
+    char mesh_address[LIMIT_ADDRESS_BYTES];
+};
+
+/* Where the generation stands. */
+enum phase {
+    PHASE_JOIN = 1, /* hellos are awaited: of a new job, or of one that begins again */
+    PHASE_RUN,
+    PHASE_COLLECT, /* frozen members report; or too few are left and others are awaited */
+    PHASE_DONE     /* bye was said */
+};
+
+/* A run of positions that the tasks agree belongs to one epoch of one stream. */
+struct stretch {
+    struct cursor cursor;
+    uint64_t through; /* positions cursor.begin .. through - 1 */
+    uint64_t applied; /* a party applied positions below it as part of this stretch */
+    uint32_t party;   /* that said so first; NONE: it is gone */
+    uint32_t ahead;   /* that applied most of it */
+};
+
+/* The length of an epoch is recorded. */
+struct ended {
+    uint32_t stream; /* 0: free */
+    uint64_t epoch;
+};
+
+/* What is known of the samples of one epoch. */
+struct proof {
+    struct cursor cursor; /* stream 0: free */
+    struct feed feed;     /* as of position `at`, which all have applied */
+    uint64_t at;
+    struct feed ahead; /* the farthest that was told, of position ahead_at */
+    uint64_t ahead_at;
+    uint64_t recorded; /* feed.at of the newest record; POSITION_NONE: none */
+};
+
+/* The least of a value over the parties, and how many stand there. */
+struct low_mark {
+    uint64_t least;
+    uint32_t holders;
+};
+
+/* A task or more failed by themselves: what the job fails with if it may not go on. */
+struct failure {
+    cadre_status code; /* CADRE_OK: none */
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES];
+};
+
+enum deadline {
+    DEADLINE_FORM = 0, /* hellos are missing */
+    DEADLINE_EARLY,    /* a task left with status 0 before cadre_finish */
+    DEADLINE_REPORT,   /* members are to say where they stand */
+    DEADLINE_WAIT,     /* too few tasks */
+    DEADLINE_DRAIN,    /* members are to come to the edge of a step */
+    DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
+    DEADLINE_SLOW,     /* a step does not end: tell people */
+    DEADLINE_STALL,    /* a step does not end: replace who is waited for */
+    DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_MEMBERS,  /* members that changed are to be told */
+    DEADLINE_LIMIT,    /* it may run no longer */
+    DEADLINE_BACKOFF,  /* its tasks fail again and again: none is placed before */
+    DEADLINE_COLLECT,  /* logs and outputs */
+    DEADLINES
+};
+
+/* How far a job is that has to leave its machines (facts/preempt.c). */
+enum preemption {
+    PREEMPT_NOT = 0,
+    PREEMPT_WANTED,  /* a step where to stop is to be found */
+    PREEMPT_STOPS,   /* it is, and recorded */
+    PREEMPT_SAVED,   /* bye was said: its tasks leave */
+    PREEMPT_UNSAVED, /* there was nothing to save, or no time: its tasks are ended */
+    PREEMPT_REQUEUES /* they are gone; it goes back to the queue when all are collected */
+};
+
+/* How far a crew is whose chief is done (decide/attend.c). */
+enum leaving {
+    LEAVING_NOT = 0,
+    LEAVING_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
+    LEAVING_SERVERS
+};
+
+/* What a job still has to decide and to say; in this order. */
+enum due {
+    DUE_REGROUP = 1 << 0,
+    DUE_CONTROL = 1 << 1,
+    DUE_START = 1 << 2,
+    DUE_FEEDS = 1 << 3,
+    DUE_PUBLISH = 1 << 4,
+    DUE_PLAN = 1 << 5,
+    DUE_HALT = 1 << 6,
+    DUE_RELEASE = 1 << 7,
+    DUE_RELEASE_AGAIN = 1 << 8,
+    DUE_DONE = 1 << 9,
+    DUE_ENDING = 1 << 10,
+    DUE_ABORT = 1 << 11,
+    DUE_STOP = 1 << 12,
+    DUE_CHANGED = 1 << 13,
+    DUE_QUEUED = 1 << 14,
+    DUE_UNSAVED = 1 << 15,
+    DUE_CREW = 1 << 16,
+    DUE_MEMBERS = 1 << 17,
+    DUE_MEMBERS_CHIEF = 1 << 18, /* what changed concerns nobody else */
+    DUE_BYE_CREW = 1 << 19,
+    DUE_BYE_SERVERS = 1 << 20,
+    /* Outcomes: facts that decide what becomes of the job. All that an event made due are decided
+     * at its end, in this order, before anything is placed or said. */
+    DUE_BREAK = 1 << 21,   /* the generation lacks a member: the others are to freeze */
+    DUE_FINISH = 1 << 22,  /* all members finished at one position */
+    DUE_PART = 1 << 23,    /* a part is durable: perhaps all have applied it */
+    DUE_HALTED = 1 << 24,  /* perhaps all stand at the stop, and it is saved */
+    DUE_ANEW = 1 << 25,    /* the state that the tasks began with is void: all begin again */
+    DUE_DISBAND = 1 << 26, /* the generation is over, and nobody goes on from it */
+    DUE_FAILED = 1 << 27,  /* it has an outcome that its tasks do not know of: they are ended */
+    DUE_LEFT = 1 << 28,    /* somebody is gone: perhaps nobody is left */
+    DUE_REQUEUE = 1 << 29  /* a slot of a job that leaves is empty: perhaps all are */
+};
+
+#define DUE_OUTCOMES                                                                               \
+    ((uint32_t)(DUE_BREAK | DUE_FINISH | DUE_PART | DUE_HALTED | DUE_ANEW | DUE_DISBAND |          \
+                DUE_FAILED | DUE_LEFT | DUE_REQUEUE))
+
+struct job {
+    struct job_id id; /* 0: free */
+    enum job_state state;
+    enum phase phase;
+    int32_t priority;
+    uint32_t tasks;
+    uint32_t tasks_min;
+    uint32_t gpus; /* that the slot of each task has at least */
+    uint32_t max_restarts;
+    uint64_t wait_us;
+    uint64_t stall_us;
+    uint64_t time_limit_us; /* 0: none */
+    uint32_t first;         /* index of its slot 0 in core.tasks, core.parties and core.members */
+    uint32_t parties;
+    uint32_t initial; /* tasks that it was first placed with */
+    uint64_t incarnation_max;
+    uint32_t due;   /* bits of enum due */
+    bool touched;   /* in core.touched */
+    bool undecided; /* in core.undecided */
+    bool wanting;   /* in core.wanting: it is placed, and could use more places */
+    bool draining;  /* some of its tasks may be on workers that drain */
+    uint64_t touched_step;
+
+    /* Counted over its tasks, as they are now: a slot that is empty again counts as waiting. */
+    uint32_t waiting;
+    uint32_t alive; /* starting or running */
+    uint32_t running;
+    uint32_t gone;
+    uint32_t owed;     /* gone, to be placed elsewhere although there is no plan yet */
+    uint32_t declined; /* waiting, and to be left alone until the next plan */
+    uint32_t collected;
+    uint32_t usable;
+    uint32_t joined; /* said hello, gone or not */
+    uint32_t ready;  /* usable and joined */
+    uint32_t silent; /* exited with 0 and never said hello */
+    uint32_t silent_slot;
+    uint32_t early_slot; /* the first that said hello and exited with 0 before bye; NONE */
+    uint32_t joiners_of[LIMIT_STREAMS + 1]; /* usable, by the stream at whose steps they wait */
+    uint32_t joiners;                       /* all of these */
+    bool outdated;                          /* some of them may be */
+
+    struct generation generation;
+    struct generation parent;
+    uint64_t resume;
+    uint32_t roster;
+    uint32_t source;  /* a rank, or SOURCE_NONE */
+    bool restarted;   /* the plan begins again from the checkpoint, or from nothing */
+    bool begins_anew; /* PHASE_JOIN after all state was lost */
+    /* Counted over the roster. */
+    uint32_t present; /* usable */
+    uint32_t reported;
+    uint32_t finished;      /* gone or not */
+    uint32_t unheard;       /* present, and not heard since the coordinator was started */
+    uint32_t finished_slot; /* the first that did */
+    uint64_t finished_position;
+
+    struct low_mark arrived;
+    struct low_mark applied;
+    uint32_t unarrived; /* parties with members that have not arrived in this generation */
+    uint64_t wanted;    /* the most steps that a member's program is known to take */
+    uint32_t wanted_slot;
+    uint64_t released; /* as recorded and said */
+    bool raised;       /* as a task said; not recorded yet */
+    uint64_t halt_at;
+    enum halt_kind halt_kind;
+    uint32_t halt_stream;
+    uint64_t checkpoint_at; /* the chief saves before this step; POSITION_NONE: nobody asked */
+    bool checkpoint_asked;  /* a position for that is to be found */
+    enum preemption preempt;
+    bool requeues;                       /* it goes on by itself afterwards */
+    bool overtime;                       /* it ran longer than it may */
+    bool saves;                          /* all stand at the step: it is being saved */
+    char preempt_text[LIMIT_TEXT_BYTES]; /* what for */
+    uint32_t stretch_count;
+    struct ended ends[ENDS_MAX]; /* by number of the stream */
+    struct proof proofs[PROOFS_MAX];
+    struct stream_position streams[LIMIT_STREAMS]; /* by number; stream 0: not known */
+    uint64_t streams_recorded;                     /* bits */
+    bool has_checkpoint;
+    struct core_checkpoint checkpoint; /* the newest published one */
+    bool has_part;
+    struct core_checkpoint part; /* durable, and not applied by all yet */
+
+    /* facts/crew.c; no servers: the job is none */
+    struct crew crew;
+    uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
+                                               those of states, and in `joined` */
+    uint32_t members_held;                  /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
+    uint64_t members_next_us;               /* not to be told before */
+    bool recalls;      /* the coordinator was started again, and not all of them are heard */
+    uint32_t recalled; /* all slots below are heard, or need not be */
+    enum leaving leaving;
+
+    /* Of the last or current loss of the generation. */
+    bool counted;      /* a failure of this generation is counted */
+    bool excused;      /* a worker that was lost or drained explains its end */
+    bool guess;        /* `reason` is what was noticed, not what happened */
+    uint64_t waits_us; /* too few are left: since */
+    uint32_t restarts;
+    uint64_t
+        cut_us; /* facts/lease.c: when nobody who could carry it on was heard, last; 0: never */
+    uint32_t restarts_without_step; /* of them, since a generation last applied a step */
+    bool formed;                    /* a generation, since the last of these */
+    uint64_t aborted_us;
+    char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
+    char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
+    struct failure followed;       /* of a task that had lost its peers before */
+
+    /* facts/health.c */
+    uint64_t progress_us; /* when the last step was applied by all */
+    uint64_t median_us;   /* of a step; 0: not known */
+    uint64_t stall_stamp;
+    uint32_t stall_slot;     /* who is waited for most; NONE */
+    uint64_t stall_position; /* the highest where somebody waits */
+    bool stalled;            /* somebody waits for long */
+    bool slow;               /* people are told */
+    /* A task whose replicas wait for one of their own, as it said last; NONE: no such task. */
+    uint32_t hang_slot;
+    uint64_t hang_position;
+    uint64_t hang_told_us;
+    struct task_hang hang;
+
+    uint64_t deadlines[DEADLINES]; /* UINT64_MAX: not armed */
+    uint32_t fresh;                /* first placed task that is not recorded */
+    uint32_t fresh_last;
+    uint32_t lost;               /* first lost task whose end is not recorded */
+    uint32_t dismissed;          /* first task that is to be told that it is not wanted */
+    uint32_t agains;             /* parties with `again` */
+    bool stopped;                /* its tasks were told to end */
+    bool uncollected;            /* the wait for logs and outputs is over */
+    char left[LIMIT_TEXT_BYTES]; /* what of the first such task's outputs could not be had; "" */
+    enum job_state outcome;      /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
+    cadre_status code;
+    int32_t exit_code;
+    char text[LIMIT_TEXT_BYTES]; /* why it ends */
+    /* By begin, disjoint. Only `stretch_count` are set: these are most of a job, and one that waits
+     * has none. */
+    struct stretch stretches[STRETCHES_MAX];
+};
+
+struct stray {
+    struct link_id link;
+    struct task_ref task;
+};
+
+/* Of the workers below a node of the tournament (offers.c). */
+struct offer {
+    uint32_t worker;   /* NONE: none of them has a free slot */
+    uint32_t gpus_max; /* that a slot has of any that has free ones */
+};
+
+struct core {
+    struct core_options options;
+    struct prng prng;
+    uint64_t now_us;
+    uint64_t steps;
+    uint64_t worker_last;
+    uint64_t job_last;
+    uint64_t workers_lost; /* given up since they were silent, since the start; for people */
+    /* By the GPUs that a slot has at least: [0] is of all slots. */
+    uint32_t slots_total[LIMIT_GPUS_PER_WORKER + 1]; /* of workers that are not draining, connected
+                                                        or away */
+    uint32_t slots_free[LIMIT_GPUS_PER_WORKER + 1];  /* of connected ones */
+    uint32_t tasks_used; /* end of the used part of the arrays of tasks */
+    uint32_t tasks_live;
+    uint32_t unsaid; /* lost tasks of all jobs whose end is not recorded yet */
+    bool place_due;  /* the queue, the empty slots of jobs or the free slots changed */
+
+    struct worker *workers;
+    struct list workers_live; /* in order of id */
+    struct list workers_free;
+    struct map workers_by_link;
+    struct map workers_by_name; /* by hash of the name */
+    struct offer *offers;       /* a tree: the children of i are 2 i and 2 i + 1, its root is 1 */
+
+    struct job *jobs;
+    struct list jobs_live; /* in order of id, which is the order of their tasks in the arrays */
+    struct list jobs_free;
+    struct list queue;       /* in order of placement */
+    uint32_t *queue_numbers; /* by job: rising along the queue by 1, if queue_numbered */
+    bool queue_numbered;
+    bool queue_head_known;
+    uint32_t queue_head;   /* the first that the cluster could hold if it were empty, or NONE */
+    struct list wanting;   /* placed jobs with empty slots, in that order; shares the nodes */
+    struct list undecided; /* jobs with an outcome that is due; none between two steps */
+    struct list touched;   /* jobs that may have something to say */
+    struct list drained;   /* jobs that are `draining`, in order of id */
+    struct map jobs_by_id;
+
+    struct task *tasks;
+    struct party *parties;
+    uint32_t *members;           /* slot of rank i of the job at `first` */
+    struct map parties_by_place; /* (job index, worker index) -> party index */
+
+    struct core_drained *drains; /* of clients, whether these workers are known or not */
+    uint32_t drain_count;
+
+    struct stray *strays; /* ring */
+    uint32_t stray_first;
+    uint32_t stray_count;
+
+    struct heap deadlines; /* workers by index, then jobs */
+
+    /* Jobs that the last step dealt with; more than fit make the check look at all. */
+    uint32_t recent[RECENT_MAX];
+    uint32_t recent_count;
+    uint64_t recent_step;
+
+    struct core_cancel cancel; /* only within a step: one that is carried out */
+    struct core_actions *out;  /* only within a step */
+    size_t out_end;
+};
+
+#endif

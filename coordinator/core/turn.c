@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What follows from an event, once a step: what is decided, in a fixed order, and what is said of
+ * it, as far as the step's list has room. What does not fit is said by the next step;
+ * core_wake_us() asks for it at once. Jobs take turns, so that one with much to say does not keep
+ * the others from their releases. */
+#include "coordinator/core/turn.h"
+
+#include "coordinator/core/decide/attend.h"
+#include "coordinator/core/decide/control.h"
+#include "coordinator/core/decide/disband.h"
+#include "coordinator/core/decide/ending.h"
+#include "coordinator/core/decide/leaving.h"
+#include "coordinator/core/decide/placement.h"
+#include "coordinator/core/decide/publish.h"
+#include "coordinator/core/decide/regroup.h"
+#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/speak/speak.h"
+#include "coordinator/core/speak/speak_tasks.h"
+#include "coordinator/core/state/actions.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+
+/* What became of the job, by what is known of it now. Each may add some that come behind it. */
+static const struct {
+    uint32_t due;
+    void (*decide)(struct core *core, struct job *job);
+} outcomes[] = {
+    {DUE_BREAK, regroup_break},
+    {DUE_FINISH, ending_finish},
+    {DUE_PART, publish_decide},
+    {DUE_HALTED, leaving_halted},
+    {DUE_ANEW, regroup_anew},
+    {DUE_DISBAND, disband_void},
+    {DUE_FAILED, ending_stop},
+    {DUE_LEFT, ending_decide},
+    {DUE_REQUEUE, leaving_requeue},
+};
+
+/* What the job does next; then what became of it by that. */
+static const struct {
+    uint32_t due;
+    void (*decide)(struct core *core, struct job *job);
+} decisions[] = {
+    {DUE_REGROUP, regroup_decide},
+    {DUE_CONTROL, control_decide},
+    {DUE_CREW, attend_decide},
+};
+
+static void decide_outcomes(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->undecided == ((job->due & DUE_OUTCOMES) != 0));
+    for (size_t i = 0; i < CADRE_COUNT_OF(outcomes) && job->undecided; i++) {
+        if ((job->due & outcomes[i].due) != 0) {
+            job->due &= ~outcomes[i].due;
+            outcomes[i].decide(core, job);
+        }
+        if (job->undecided && (job->due & DUE_OUTCOMES) == 0) {
+            job->undecided = false;
+            list_remove(&core->undecided, job_index(core, job));
+        }
+    }
+    CADRE_ASSERT(!job->undecided);
+    CADRE_ASSERT(job->id.n == 0 || (job->due & DUE_OUTCOMES) == 0);
+}
+
+static void decide_all_outcomes(struct core *core)
+{
+    while (core->undecided.first != LIST_NONE) {
+        decide_outcomes(core, &core->jobs[core->undecided.first]);
+    }
+    call_answer(core, core->cancel.call, CADRE_OK, core->cancel.job, 0, "");
+    core->cancel = (struct core_cancel){0};
+}
+
+static void decide_next(struct core *core, struct job *job)
+{
+    CADRE_ASSERT((job->due & DUE_OUTCOMES) == 0);
+    for (size_t i = 0; i < CADRE_COUNT_OF(decisions); i++) {
+        if ((job->due & decisions[i].due) != 0) {
+            job->due &= ~decisions[i].due;
+            decisions[i].decide(core, job);
+            decide_outcomes(core, job);
+        }
+    }
+}
+
+/* Whether the job has said all. It may be forgotten afterwards. */
+static bool speak_job(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
+    decide_next(core, job);
+    speak_due(core, job);
+    bool told = speak_of_tasks(core, job);
+    decide_outcomes(core, job); /* with the last that was said of a task its slot may be empty */
+    speak_last(core, job);
+    if (!told) {
+        return false;
+    }
+    if (overtime_in_queue(job) && job->due == 0 && actions_left(core) >= 3) {
+        ending_overtime(core, job);
+        return true;
+    }
+    if (!ending_complete(job)) {
+        return job->due == 0 && !overtime_in_queue(job);
+    }
+    CADRE_ASSERT(actions_left(core) >= 3);
+    ending_settle(core, job);
+    return true;
+}
+
+static void speak_jobs(struct core *core)
+{
+    CADRE_ASSERT(core->undecided.count == 0);
+    for (uint32_t turns = core->touched.count;
+         turns > 0 && actions_left(core) >= ACTIONS_PER_JOB_MAX; turns--) {
+        uint32_t index = list_take(&core->touched);
+        struct job *job = &core->jobs[index];
+        CADRE_ASSERT(job->touched);
+        job->touched = false;
+        if (!speak_job(core, job)) {
+            job_due(core, job, 0);
+        }
+    }
+}
+
+void turn_run(struct core *core)
+{
+    CADRE_ASSERT(core->out != NULL);
+    decide_all_outcomes(core);
+    do {
+        placement_run(core);
+        speak_jobs(core);
+        /* With so many left each job that speaks comes on. */
+    } while (core->place_due && actions_left(core) > ACTIONS_PER_JOB_MAX);
+    while (core->stray_count > 0 && actions_left(core) > 0) {
+        const struct stray *stray = &core->strays[core->stray_first];
+        struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
+        action->stop_task.link = stray->link;
+        action->stop_task.task = stray->task;
+        core->stray_first = (core->stray_first + 1) % STRAYS_MAX;
+        core->stray_count--;
+    }
+    CADRE_ASSERT(core->undecided.count == 0);
+}
+
+bool turn_waits(const struct core *core)
+{
+    CADRE_ASSERT(core->undecided.count == 0);
+    return core->touched.count > 0 || core->stray_count > 0 || core->place_due;
+}
