@@ -121,16 +121,13 @@ void ending_decide(struct core *core, struct job *job)
         ending_leave_queue(core, job);
         return;
     }
-    bool deserted = job->phase == PHASE_RUN && job->present == 0;
     bool preempted = job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED;
-    bool crew = crew_is(&job->crew);
-    bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 &&
-                 (crew ? job->silent > 0 : job->gone - job->owed == job->initial);
-    if (job->outcome == 0 && deserted && job->alive > 0) {
+    if (job->outcome == 0 && outcome_is_deserted(job) && job->alive > 0) {
         deadline_clear(core, job, DEADLINE_EARLY);
         joiners_dismiss(core, job);
     }
-    if (job->outcome == 0 && crew && (deserted || plain)) {
+    if (job->outcome == 0 && crew_is(&job->crew) &&
+        (outcome_is_deserted(job) || outcome_is_plain(job))) {
         crew_dismiss(core, job);
     }
     if (job->alive > 0) {
@@ -138,8 +135,7 @@ void ending_decide(struct core *core, struct job *job)
     }
     if (job->outcome == 0 && preempted) {
         leaving_gone(core, job);
-    } else if (job->outcome == 0 && job->preempt == PREEMPT_NOT &&
-               (deserted || plain || job->phase == PHASE_DONE)) {
+    } else if (outcome_is_success(job)) {
         succeed(core, job);
     }
     if (job->outcome == 0) {

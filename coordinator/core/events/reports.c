@@ -62,10 +62,11 @@ static void report_finished(
     task->finished = true;
     job->finished++;
     CADRE_ASSERT(job->finished <= job->roster);
-    if (!barrier_deserted(core, job) && job->finished == job->roster) {
-        job_due(core, job, DUE_FINISH);
+    if (!barrier_deserted(core, job)) {
+        uint32_t finish = job->finished == job->roster ? DUE_FINISH : 0u;
+        uint32_t part = job->has_part ? DUE_PART : 0u;
+        job_due(core, job, finish | part);
     }
-    job_due(core, job, job->has_part ? DUE_PART : 0u);
     CADRE_ASSERT(job->finished > 0 && job->finished <= job->roster);
 }
 

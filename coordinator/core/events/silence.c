@@ -14,6 +14,7 @@
 #include "coordinator/core/events/lives.h"
 #include "coordinator/core/events/membership.h"
 #include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/party.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
@@ -42,8 +43,8 @@ static bool task_is_spared(
     const struct task *task = job_task(core, job, slot);
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
     CADRE_ASSERT(task->party != NONE);
-    if (job->outcome != 0) {
-        return job->outcome == JOB_SUCCEEDED; /* its outputs are there */
+    if (job->outcome != 0 || outcome_is_success(job)) {
+        return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are there */
     }
     if (task->dismissed != DISMISSED_NOT || job->preempt > PREEMPT_STOPS) {
         return false;

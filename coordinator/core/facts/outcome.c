@@ -5,6 +5,25 @@
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
+#include "coordinator/core/state/states.h"
+
+bool outcome_is_deserted(const struct job *job)
+{
+    return job->phase == PHASE_RUN && job->present == 0 && !generation_is_broken(job);
+}
+
+bool outcome_is_plain(const struct job *job)
+{
+    CADRE_ASSERT(job->owed <= job->gone);
+    return job->phase == PHASE_JOIN && job->generation.number == 0 &&
+           (crew_is(&job->crew) ? job->silent > 0 : job->gone - job->owed == job->initial);
+}
+
+bool outcome_is_success(const struct job *job)
+{
+    return job->outcome == 0 && job->alive == 0 && job->preempt == PREEMPT_NOT &&
+           (outcome_is_deserted(job) || outcome_is_plain(job) || job->phase == PHASE_DONE);
+}
 
 void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
     int32_t exit_code, const char *sentence)

@@ -5,6 +5,12 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Whether all members of a generation that lacks nobody are gone, in order. */
+bool outcome_is_deserted(const struct job *job);
+/* Whether all that there was to be has ended before anybody joined: the program may do without. */
+bool outcome_is_plain(const struct job *job);
+/* Whether nobody is left, and nothing failed: it has succeeded, decided yet or not. */
+bool outcome_is_success(const struct job *job);
 /* It will end so; nothing may be known of that yet. */
 void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
     int32_t exit_code, const char *sentence);
