@@ -10,7 +10,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define SHARDS_MAX 512
 #define NOTES_MAX  128

@@ -9,7 +9,7 @@
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 static cadre_variable *counter(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     double value, cadre_aggregation aggregation)

@@ -14,7 +14,7 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy.h"
 
 /* What went wrong in the loop and was not looked at. */

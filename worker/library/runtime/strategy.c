@@ -24,7 +24,7 @@
 #include "worker/library/runtime/preemption.h"
 #include "worker/library/runtime/program.h"
 #include "worker/library/runtime/scope.h"
-#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/input/show.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"

@@ -16,10 +16,10 @@
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/environment.h"
 #include "worker/library/runtime/step/merge_call.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/input/reports.h"
 #include "worker/library/runtime/regroup/points.h"
-#include "worker/library/runtime/step/step.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/task/task.h"
 
 enum strategy_kind {

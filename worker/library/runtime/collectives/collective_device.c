@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/devices/replica_device.h"
 
 static void place_text(const struct device *device, char text[32])
 {

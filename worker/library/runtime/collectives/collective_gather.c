@@ -10,7 +10,7 @@
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
-#include "worker/library/runtime/values/concatenate.h"
+#include "worker/library/runtime/arithmetic/concatenate.h"
 
 cadre_status collective_check_axis(uint32_t rank, int32_t axis, struct cadre_error *error)
 {

@@ -10,7 +10,7 @@
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 /* Of one local replica, and used by its thread only. */
 struct logical_threads {

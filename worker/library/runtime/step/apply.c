@@ -3,8 +3,8 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/step/replica_device.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/devices/replica_device.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/strategy.h"
 
 static void run_replica(uint32_t local, void *user)

@@ -7,7 +7,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/step/apply.h"
-#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/state/checkpoint.h"

@@ -12,7 +12,7 @@
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable_device.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 static void write_on_host(
     const cadre_variable *variable, void *value, const void *from, enum cadre_assignment how)

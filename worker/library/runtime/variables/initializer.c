@@ -7,7 +7,7 @@
 #include "common/pure/prng.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define TWO_PI 6.28318530717958647692
 

@@ -4,7 +4,7 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 static bool is_exact(double number, cadre_dtype dtype)
 {

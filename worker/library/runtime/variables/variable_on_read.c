@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "worker/library/runtime/values/axis_sum.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 /* --- the total and its parts --- */
 

@@ -10,9 +10,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/step/step.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define TWO_PI 6.28318530717958647692
 

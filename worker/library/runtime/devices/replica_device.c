@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/step/replica_device.h"
+#include "worker/library/runtime/devices/replica_device.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/values/shape_check.h"
-#include "worker/library/runtime/step/step.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define PIECE 256 /* elements that are converted at a time */
 

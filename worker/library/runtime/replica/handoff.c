@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/step/handoff.h"
+#include "worker/library/runtime/replica/handoff.h"
 
 #include <limits.h>
 #include <linux/futex.h>

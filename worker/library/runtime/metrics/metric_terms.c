@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/variables/metric_terms.h"
+#include "worker/library/runtime/metrics/metric_terms.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/variables/metric_terms.h"
+#include "worker/library/runtime/metrics/metric_terms.h"
 #include "worker/library/runtime/strategy.h"
 
 struct cadre_metric {

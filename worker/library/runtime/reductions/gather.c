@@ -15,7 +15,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/values/concatenate.h"
+#include "worker/library/runtime/arithmetic/concatenate.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 

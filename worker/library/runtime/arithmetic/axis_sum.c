@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/values/axis_sum.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
 
 #include "worker/library/device/tensor.h"
 #include "common/pure/half.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strategy.reduce: each replica sums its own tensors along the axes, then all replicas add up. All
  * components go in one collective, each with the number of entries behind it. */
-#include "worker/library/runtime/values/reduce.h"
+#include "worker/library/runtime/reductions/reduce.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/values/axis_sum.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/values/shape_check.h"

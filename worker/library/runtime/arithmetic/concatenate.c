@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/values/concatenate.h"
+#include "worker/library/runtime/arithmetic/concatenate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/step/handoff.h"
+#include "worker/library/runtime/replica/handoff.h"
 
 struct pool_thread {
     struct replica_pool *pool;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The little arithmetic that variables need, element by element in each type. Integers wrap around;
- * half-width floats are computed in float32. Nothing is done to CADRE_BOOL but in the additions. */
-#ifndef CADRE_RUNTIME_VARIABLE_NUMBERS_H
-#define CADRE_RUNTIME_VARIABLE_NUMBERS_H
+ * The little arithmetic that variables and losses need, element by element in each type. Integers
+ * wrap around; half-width floats are computed in float32. Nothing is done to CADRE_BOOL but in the
+ * additions. */
+#ifndef CADRE_RUNTIME_NUMBERS_H
+#define CADRE_RUNTIME_NUMBERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/values/cross_device.h"
+#include "worker/library/runtime/reductions/cross_device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
-#include "worker/library/runtime/values/reduce.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/reductions/reduce.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 /* --- the choice --- */
 
