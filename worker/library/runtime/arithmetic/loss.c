@@ -6,7 +6,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/values/shape_check.h"
+#include "worker/library/runtime/arithmetic/shape.h"
 #include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"

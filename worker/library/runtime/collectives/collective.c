@@ -3,32 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/pure/prng.h"
-#include "worker/library/runtime/collectives/collective_list.h"
-
-uint64_t collective_key(uint64_t key, uint64_t number)
-{
-    return prng_mix(key ^ prng_mix(number));
-}
-
-uint64_t collective_key_text(uint64_t key, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        key = collective_key(key, (uint64_t)(unsigned char)*text);
-    }
-    return collective_key(key, 0);
-}
-
-uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_t but)
-{
-    const int64_t *dims = cadre_tensor_dims(tensor);
-    uint32_t rank = cadre_tensor_rank(tensor);
-    key = collective_key(key, (uint64_t)cadre_tensor_dtype(tensor) * (CADRE_RANK_MAX + 1) + rank);
-    for (uint32_t i = 0; i < rank; i++) {
-        key = collective_key(key, i == but ? UINT64_MAX : (uint64_t)dims[i]);
-    }
-    return key;
-}
+#include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(
     cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error)
@@ -158,8 +133,9 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
 }
 
 /* In the order of what is asked: is it told along, the list must have room for that. */
-static cadre_status sum(cadre_strategy *strategy, uint32_t local, const struct mesh_buffer *buffers,
-    size_t count, const struct mesh_note *note, struct cadre_error *error)
+cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     if (!tells_feed(strategy, local)) {
         return collective_verdict(strategy->mesh->ops->all_reduce(
@@ -178,7 +154,7 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error)
 {
     const struct mesh_note note = {.key = key};
-    return sum(strategy, local, buffers, count, &note, error);
+    return collective_sum_noted(strategy, local, buffers, count, &note, error);
 }
 
 cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
@@ -187,16 +163,7 @@ cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, c
     char text[MESH_NOTE_BYTES];
     snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
     const struct mesh_note note = {.key = key, .text = text};
-    return sum(strategy, local, NULL, 0, &note, error);
-}
-
-cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
-{
-    struct step_note note;
-    CADRE_TRY(step_enter(replica, call, &note, error));
-    cadre_status status = sum(replica->strategy, replica->local, buffers, count, &note.mesh, error);
-    return step_collective_end(replica, status, error);
+    return collective_sum_noted(strategy, local, NULL, 0, &note, error);
 }
 
 /* --- why one could not --- */

@@ -10,7 +10,6 @@
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/collectives/buckets.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/border.h"
 
@@ -368,8 +367,14 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
 
 /* --- the end --- */
 
-static void close_queue(struct collective_queue *queue)
+void collective_queue_close(cadre_replica *replica)
 {
+    struct collective_queue *queue = replica->queue;
+    if (queue == NULL) {
+        return;
+    }
+    CADRE_ASSERT(!replica->active);
+    replica->queue = NULL;
     pthread_mutex_lock(&queue->lock);
     CADRE_ASSERT(queue->started == NULL);
     queue->stopping = true;
@@ -391,19 +396,6 @@ static void close_queue(struct collective_queue *queue)
     pthread_cond_destroy(&queue->work);
     pthread_mutex_destroy(&queue->lock);
     free(queue);
-}
-
-void collectives_close(cadre_strategy *strategy)
-{
-    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        cadre_replica *replica = &strategy->replicas[i];
-        buckets_free(replica);
-        if (replica->queue != NULL) {
-            close_queue(replica->queue);
-            replica->queue = NULL;
-        }
-        collective_list_free(&replica->list);
-    }
 }
 
 /* --- public --- */

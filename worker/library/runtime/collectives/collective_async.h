@@ -24,7 +24,7 @@ cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
 cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *error);
 
 /* In the replica's thread: returns when all that it has started is done, and takes up what they
- * came to. step_enter does so; whoever uses the mesh in a step without it must. */
+ * came to. collective_enter does so; whoever uses the mesh in a step without it must. */
 void collective_queue_wait(cadre_replica *replica);
 
 /* The replica's function has returned: what it started is waited for, and the handles that it
@@ -32,7 +32,7 @@ void collective_queue_wait(cadre_replica *replica);
  * mesh, since nobody knows whether the others come to it. */
 void collective_queue_end(cadre_replica *replica, const struct cadre_error *failure);
 
-/* No replica is running, or ever will be: ends the threads, and frees what replicas keep. */
-void collectives_close(cadre_strategy *strategy);
+/* The replica runs nothing, and never will: its thread ends. */
+void collective_queue_close(cadre_replica *replica);
 
 #endif

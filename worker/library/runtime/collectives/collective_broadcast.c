@@ -64,7 +64,7 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
         .first = count > 0 ? tensors[0] : NULL,
         .on_device = device != NULL};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = do_broadcast(replica, root, device, buffers, count, &note.mesh, error);
     return step_collective_end(replica, status, error);
 }

@@ -8,7 +8,8 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/collectives/through_host.h"
+#include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 #include "worker/library/runtime/arithmetic/concatenate.h"
 
@@ -160,7 +161,7 @@ static cadre_status gather_here(cadre_replica *replica, cadre_tensor *const inpu
         .on_device = count > 0 && tensor_device(inputs[0]) != NULL,
         .timeout_us = settings->timeout_us};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(replica->strategy, replica->local, inputs, count,
         (uint32_t)axis, &note.mesh, ret_outputs, error);
     return step_collective_end(replica, status, error);

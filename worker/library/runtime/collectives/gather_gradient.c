@@ -9,8 +9,9 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
+#include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
 /* Where a replica's part lies along the axis. */
@@ -152,7 +153,7 @@ static cadre_status gradient_here(cadre_replica *replica, const cadre_tensor *up
         .timeout_us = settings.timeout_us};
     struct step_note note;
     CADRE_FREE_AT_EXIT int64_t *sizes = NULL;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather_sizes(
         replica->strategy, replica->local, &own_size, 1, &note.mesh, &sizes, error);
     if (status == CADRE_OK) {

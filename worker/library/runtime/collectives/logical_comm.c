@@ -66,7 +66,7 @@ static cadre_status form(
         .key = collective_key(collective_key(KEY_LOGICAL_COMM, which), group->each),
         .root = -1,
     };
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_tell(strategy, replica->local, &note.mesh, error);
     if (status == CADRE_OK) {
         status = collective_verdict(

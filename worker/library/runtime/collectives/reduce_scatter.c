@@ -78,7 +78,7 @@ static cadre_status scatter(cadre_replica *replica, cadre_reduce_op op, const ca
         .on_device = tensor_device(input) != NULL,
         .timeout_us = settings.timeout_us};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     const struct mesh_buffer buffer = {.data = cadre_tensor_data(part),
         .bytes = cadre_tensor_bytes(part),
         .dtype = dtype,

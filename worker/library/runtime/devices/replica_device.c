@@ -9,14 +9,10 @@
 #include "cadre/logical_device.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
-#include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/regroup/connect.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 
@@ -119,10 +115,6 @@ static cadre_status settle(
 
 cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error)
 {
-    if (replica->device == NULL) {
-        return CADRE_OK;
-    }
-    collective_queue_wait(replica);
     return settle(replica->strategy, replica->local, NULL, error);
 }
 
@@ -224,54 +216,4 @@ int32_t cadre_replica_gpu(const cadre_replica *replica)
 void *cadre_replica_stream(const cadre_replica *replica)
 {
     return replica == NULL || replica->device == NULL ? NULL : replica->device->compute;
-}
-
-cadre_status cadre_replica_synchronize(cadre_replica *replica)
-{
-    struct cadre_error error;
-    cadre_status status = step_require_here(replica, __func__, &error);
-    if (status == CADRE_OK) {
-        status = replica_device_settle(replica, &error);
-    }
-    if (status != CADRE_OK) {
-        step_refused(replica, &error);
-    }
-    return border(status, &error);
-}
-
-static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct cadre_error *error)
-{
-    static const char function[] = "cadre_replica_nccl_comm";
-    CADRE_TRY(argument_require(ret_comm, function, "ret_comm", error));
-    *ret_comm = NULL;
-    CADRE_TRY(step_require_here(replica, function, error));
-    if (replica->device == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by replica %u, which is on the CPU; ask cadre_replica_gpu first",
-            function, replica->id);
-    }
-    collective_queue_wait(replica);
-    cadre_status status = step_admit(replica->strategy, error);
-    if (status != CADRE_OK) {
-        step_refused(replica, error);
-        return status;
-    }
-    if (!replica->strategy->connected) {
-        char reason[CADRE_ERROR_TEXT_BYTES / 2];
-        connect_reason(replica->strategy, reason, sizeof reason);
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called where the GPUs of the job have no NCCL communicator: %s", function,
-            reason);
-    }
-    status = mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
-    if (strategy_is_peers(status)) {
-        step_refused(replica, error);
-    }
-    return status;
-}
-
-cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **ret_comm)
-{
-    struct cadre_error error;
-    return border(nccl_comm(replica, ret_comm, &error), &error);
 }

@@ -28,8 +28,8 @@ cadre_status replica_device_bind(const cadre_replica *replica, struct cadre_erro
  * it made of one that was lost is no failure of its own: then collective_failed says so. */
 void replica_device_returned(cadre_replica *replica, cadre_status status);
 
-/* Waits until all that the replica has enqueued is done, in its thread. What it has started is on
- * its streams before. CADRE_OK for one on the host. */
+/* Waits until all that the replica has enqueued is done, in its thread. What it has started must be
+ * on its streams before (collective_queue_wait). CADRE_OK for one on the host. */
 cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error);
 
 /* The same of all local replicas, between steps: what apply functions have launched. */

@@ -5,7 +5,7 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/values/shape_check.h"
+#include "worker/library/runtime/arithmetic/shape.h"
 
 static bool is_by_class(const struct metric_rule *rule)
 {

@@ -13,6 +13,7 @@
 #include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/arithmetic/shape.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 

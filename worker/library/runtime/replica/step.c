@@ -7,11 +7,8 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/collectives/collective_async.h"
-#include "worker/library/runtime/collectives/collective_options.h"
+#include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/variables/variable.h"
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const struct step_feed *own)
@@ -80,9 +77,19 @@ cadre_status step_require_here(
     return step_require(replica == NULL ? NULL : own, function, error);
 }
 
+cadre_replica *step_writer(void)
+{
+    uint32_t local = 0;
+    cadre_replica *replica = context_replica();
+    if (replica == NULL && (context_update(&local) || context_merging())) {
+        replica = &context_strategy()->replicas[local];
+    }
+    return replica;
+}
+
 void step_refused(cadre_replica *replica, const struct cadre_error *error)
 {
-    if (replica != NULL && replica == variable_writer() && replica->active &&
+    if (replica != NULL && replica == step_writer() && replica->active &&
         replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = *error;
     }
@@ -159,8 +166,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
     *at = '\0';
     ret_note->mesh = (struct mesh_note){.text = ret_note->text,
         .key = collective_key(collective_key(position, index), own),
-        .timeout_us = call->timeout_us != 0 ? call->timeout_us
-                                            : collective_options_timeout_us(replica->strategy)};
+        .timeout_us = call->timeout_us};
 }
 
 /* --- how often --- */
@@ -172,6 +178,16 @@ static cadre_status disagree(
         "the replicas disagree: replica %u makes at least %u collective calls in this step, "
         "replica %u makes %u; all must make the same ones",
         more, count, less, less_count);
+}
+
+/* It begins a collective while another one waits for it in a meeting. */
+static cadre_status passed_by(
+    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "the replicas disagree: replica %u begins a collective while replica %u waits for it in "
+        "cadre_merge_call; all replicas of a task must make the same calls in the same order",
+        replica->id, waiting);
 }
 
 cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
@@ -187,8 +203,8 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
     uint32_t ended_replica = step->ended_replica;
     uint32_t ended = atomic_load(&step->ended_collectives);
     pthread_mutex_unlock(&step->lock);
-    cadre_status status = atomic_load(&replica->strategy->merge.arrived) > 0
-                              ? merge_passed_by(replica, ended_replica, error)
+    cadre_status status = atomic_load(&step->meeting) > 0
+                              ? passed_by(replica, ended_replica, error)
                               : disagree(replica->id, index + 1, ended_replica, ended, error);
     step_refused(replica, error);
     return status;
@@ -202,20 +218,6 @@ cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error)
         atomic_store(&step->admitted, true);
     }
     return CADRE_OK;
-}
-
-cadre_status step_enter(cadre_replica *replica, const struct step_call *call,
-    struct step_note *ret_note, struct cadre_error *error)
-{
-    collective_queue_wait(replica);
-    cadre_status status = step_collective_begin(replica, call, ret_note, error);
-    if (status == CADRE_OK) {
-        status = step_admit(replica->strategy, error);
-    }
-    if (status != CADRE_OK) {
-        step_refused(replica, error);
-    }
-    return status;
 }
 
 cadre_status step_collective_end(

@@ -15,11 +15,10 @@
 #include <stdint.h>
 
 #include "cadre/replica.h"
+#include "cadre/variable.h"
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/step/apply.h"
-#include "worker/library/runtime/step/hang_watch.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/replica/collective_list.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
 #define STEP_PLACE_BYTES 56
@@ -36,7 +35,7 @@ struct step_call {
     const cadre_tensor
         *first;          /* of the tensors; NULL: there is none, or they are not to be named */
     bool on_device;      /* they are in the memory of the replica's device */
-    uint64_t timeout_us; /* 0: the strategy's, else the job's */
+    uint64_t timeout_us; /* 0: the job's */
 };
 
 /* How a call stands before the mesh. Lies still while it is used: `mesh` points to `text`. */
@@ -76,8 +75,31 @@ struct step {
      * replica counts its call before it looks here, and one that returns writes here before it
      * looks at the counts of the others: one of the two sees the other. */
     atomic_uint ended_collectives;
+    /* Replicas that have come to a merge call and wait there. Who arrives counts itself before it
+     * looks who has returned, and who returns says so before it looks here: one of the two sees the
+     * other, and a step without merge calls needs no lock. */
+    atomic_uint meeting;
     pthread_mutex_t lock;   /* over what follows, and who changes ended_collectives */
     uint32_t ended_replica; /* which replica that is */
+};
+
+/* What a replica does, as it says with a plain store in `doing`. */
+enum replica_doing {
+    REPLICA_AWAY = 0, /* its part of the step is over, or not begun */
+    REPLICA_WORKS,    /* its function runs, or what follows it in a step; collectives too */
+    REPLICA_MEETS     /* in cadre_merge_call */
+};
+
+#define APPLY_MAX 8 /* functions of a replica in a step */
+
+/* Of one replica, only touched by the thread that runs it, or while none does. */
+struct apply_list {
+    struct {
+        cadre_apply_function function;
+        void *user;
+    } calls[APPLY_MAX];
+    uint32_t count;
+    bool running; /* one of them is being called */
 };
 
 struct collective_queue;
@@ -128,17 +150,18 @@ cadre_status step_require_here(
  * nothing for a replica that is not the calling thread's. */
 void step_refused(cadre_replica *replica, const struct cadre_error *error);
 
-/* Before each collective of a replica whose function runs, in its thread: waits for what it has
- * started before, and for the admission, once a step. *ret_note is what to give to the mesh, as
- * often as the collective calls it. INVALID_ARGUMENT when another local replica is through with
- * fewer collectives. */
-cadre_status step_enter(cadre_replica *replica, const struct step_call *call,
-    struct step_note *ret_note, struct cadre_error *error);
+/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
+ * kept with it. NULL: none. */
+cadre_replica *step_writer(void);
 
-/* The two halves of it, for one that is only started here: counting and the note, without any wait;
- * and the admission, in any thread, before the mesh is called. */
+/* A replica's collective begins, in the order of its calls: counts it, without any wait. *ret_note
+ * is what to give to the mesh, as often as the collective calls it. INVALID_ARGUMENT when another
+ * local replica is through with fewer collectives, or waits for this one in a merge call. */
 cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);
+
+/* Before the mesh is called, in any thread: waits until the coordinator has released the step, once
+ * a step. */
 cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error);
 
 /* After each collective of a replica, in its thread: a failure is kept, since the function may not

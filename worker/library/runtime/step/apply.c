@@ -5,6 +5,7 @@
 #include "worker/library/runtime/border.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/replica/replica_pool.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy.h"
 
 static void run_replica(uint32_t local, void *user)

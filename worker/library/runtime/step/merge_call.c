@@ -66,7 +66,7 @@ static void end_meeting(cadre_strategy *strategy, const struct cadre_error *fail
         arrival->over = true;
         arrival->programs = programs;
         merge->arrivals[i] = NULL;
-        atomic_fetch_sub(&merge->arrived, 1);
+        atomic_fetch_sub(&strategy->step.meeting, 1);
     }
     pthread_cond_broadcast(&merge->changed);
 }
@@ -109,7 +109,7 @@ cadre_status merge_returned(
         end_for_failure(strategy, failure);
     }
     atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
-    if (failure != NULL || atomic_load(&merge->arrived) == 0) {
+    if (failure != NULL || atomic_load(&strategy->step.meeting) == 0) {
         return CADRE_OK;
     }
     cadre_status status = CADRE_OK;
@@ -124,15 +124,6 @@ cadre_status merge_returned(
     }
     pthread_mutex_unlock(&merge->lock);
     return status;
-}
-
-cadre_status merge_passed_by(
-    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error)
-{
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "the replicas disagree: replica %u begins a collective while replica %u waits for it in "
-        "cadre_merge_call; all replicas of a task must make the same calls in the same order",
-        replica->id, waiting);
 }
 
 /* --- the function --- */
@@ -284,11 +275,11 @@ static void wait_for_others(cadre_replica *replica, const struct merge_arrival *
 {
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = &strategy->merge;
-    if (atomic_load(&merge->arrived) == strategy->local_replicas) {
+    if (atomic_load(&strategy->step.meeting) == strategy->local_replicas) {
         pthread_cond_broadcast(&merge->changed);
     }
-    while (!arrival->over &&
-           (replica->local != 0 || atomic_load(&merge->arrived) < strategy->local_replicas)) {
+    while (!arrival->over && (replica->local != 0 ||
+                                 atomic_load(&strategy->step.meeting) < strategy->local_replicas)) {
         pthread_cond_wait(&merge->changed, &merge->lock);
     }
 }
@@ -324,7 +315,7 @@ static cadre_status merge_call(
     replica->active = false; /* no collectives meanwhile */
     atomic_store_explicit(&replica->doing, REPLICA_MEETS, memory_order_relaxed);
     pthread_mutex_lock(&merge->lock);
-    atomic_fetch_add(&merge->arrived, 1);
+    atomic_fetch_add(&strategy->step.meeting, 1);
     cadre_status status = check_arrival(replica, arrival, error);
     if (status == CADRE_OK) {
         status = step_replica_end(replica, error); /* who makes more collectives is told */
@@ -337,7 +328,7 @@ static cadre_status merge_call(
         }
         status = error->code;
     } else {
-        atomic_fetch_sub(&merge->arrived, 1);
+        atomic_fetch_sub(&strategy->step.meeting, 1);
         end_meeting(strategy, error, false);
     }
     pthread_mutex_unlock(&merge->lock);

@@ -25,10 +25,6 @@ struct merge {
     pthread_mutex_t lock; /* a step's lock is taken inside it, never the other way round */
     pthread_cond_t changed;
     struct merge_arrival **arrivals; /* owned; by local id; NULL: not there */
-    /* Who arrives counts itself before it looks who has returned, and who returns says so before it
-     * looks who has arrived: one of the two sees the other, and a step without merge calls needs no
-     * lock. */
-    atomic_uint arrived;
     atomic_uint returned;     /* the first replica whose function is over: its id + 1; 0: none */
     struct cadre_error cause; /* code not OK: it was over with a failure */
 };
@@ -43,9 +39,5 @@ void merge_begin(cadre_strategy *strategy);
  * although another one waits for it. */
 cadre_status merge_returned(
     cadre_replica *replica, const struct cadre_error *failure, struct cadre_error *error);
-
-/* INVALID_ARGUMENT: the replica begins a collective while another one waits for it in a meeting. */
-cadre_status merge_passed_by(
-    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error);
 
 #endif

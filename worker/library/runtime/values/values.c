@@ -10,7 +10,7 @@
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/border.h"
-#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/input/show.h"
 #include "worker/library/runtime/strategy.h"
 

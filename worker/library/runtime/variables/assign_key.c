@@ -7,7 +7,7 @@
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/assign.h"
-#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 
 static uint64_t key_of(const cadre_tensor *value)
 {

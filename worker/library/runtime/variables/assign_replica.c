@@ -6,7 +6,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 

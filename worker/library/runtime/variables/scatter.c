@@ -135,7 +135,7 @@ static cadre_status gather(cadre_replica *replica, const struct scatter *scatter
         .tensor_count = 1,
         .first = parts[0]};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
         replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_all, error);
     return step_collective_end(replica, status, error);
@@ -291,7 +291,7 @@ static cadre_status scatter_public(cadre_replica *replica, cadre_variable *varia
         status = scatter_make(replica, &scatter, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : variable_writer(), &error);
+        step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     return border(status, &error);
 }

@@ -122,7 +122,7 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
         status = check(variable, inputs, __func__, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(variable_writer(), &error);
+        step_refused(step_writer(), &error);
         return border(status, &error);
     }
     /* They may be outputs, which the step that this is gives back. */
@@ -138,7 +138,7 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
     status = change_make(&change, ret_outputs, &error);
     cadre_per_replica_release(kept);
     if (status != CADRE_OK) {
-        step_refused(variable_writer(), &error);
+        step_refused(step_writer(), &error);
     }
     return border(status, &error);
 }

@@ -82,10 +82,6 @@ cadre_status variable_enter(
 cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct cadre_error *error);
 
-/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
- * kept with it. NULL: none. */
-cadre_replica *variable_writer(void);
-
 /* The component of a local replica. */
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
 

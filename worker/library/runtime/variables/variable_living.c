@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_living.h"
@@ -113,14 +112,4 @@ cadre_status variable_require_own(const cadre_replica *replica, const cadre_vari
             function, variable->name);
     }
     return CADRE_OK;
-}
-
-cadre_replica *variable_writer(void)
-{
-    uint32_t local = 0;
-    cadre_replica *replica = context_replica();
-    if (replica == NULL && (context_update(&local) || context_merging())) {
-        replica = &context_strategy()->replicas[local];
-    }
-    return replica;
 }

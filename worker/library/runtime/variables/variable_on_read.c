@@ -7,7 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy.h"
 #include "worker/library/runtime/variables/variable.h"

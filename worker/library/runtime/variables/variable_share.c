@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/variable_share.h"
 
-#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/strategy.h"
 
 static bool is_shared(const cadre_replica *replica, const cadre_variable *variable)

@@ -40,7 +40,7 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     if (status == CADRE_OK && inside != NULL) {
         status = check_strategy(inside, variable, __func__, &error);
         if (status != CADRE_OK) {
-            step_refused(variable_writer(), &error);
+            step_refused(step_writer(), &error);
         }
     }
     if (status != CADRE_OK) {
@@ -171,7 +171,7 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
     } else if (variable != NULL) {
-        step_refused(replica != NULL ? replica : variable_writer(), &error);
+        step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     border(status, &error);
     return value;

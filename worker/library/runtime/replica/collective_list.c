@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/replica/collective_list.h"
 
 #include <stdlib.h>
 
