@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 void gpu_require(uint32_t devices)
 {

@@ -7,7 +7,7 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define COUNT 1000

@@ -14,7 +14,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define CLOSURES 200
 

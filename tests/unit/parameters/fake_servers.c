@@ -9,7 +9,7 @@
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 
 #define SHARDS_MAX 512

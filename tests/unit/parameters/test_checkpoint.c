@@ -13,7 +13,7 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/safetensors.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static const cadre_parameter_options adam = {
     .optimizer = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5}};

@@ -12,7 +12,7 @@
 #include "tests/unit/runtime/training.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define ROWS  10
 #define WIDTH 7

@@ -15,7 +15,7 @@
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_strategy *strategy;
 static cadre_variable *sum;

@@ -17,7 +17,7 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_write.h"
 #include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 static cadre_variable *number(

@@ -5,7 +5,7 @@
 
 #include "training.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define LONG_US (UINT64_C(60) * 1000 * 1000) /* never waited for to its end */
 

@@ -3,7 +3,7 @@
  * is played back to them in the generation of those that are left. */
 #include "training.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* Alone, a task keeps nothing. */

@@ -7,7 +7,7 @@
 #include "training.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 

@@ -5,10 +5,10 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/arithmetic/shape.h"
 #include "worker/library/runtime/replica/step.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 
 #define PIECE 256 /* elements that are converted at a time */

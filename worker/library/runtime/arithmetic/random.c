@@ -9,9 +9,9 @@
 #include "common/pure/prng.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/step.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 
 #define TWO_PI 6.28318530717958647692

@@ -3,7 +3,7 @@
 #include "cadre/cluster_coordinator.h"
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/closure_run.h"
 
 static _Thread_local uint32_t worker_index = UINT32_MAX;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 
 #define LISTED_BYTES 320 /* of the names in a sentence */
 

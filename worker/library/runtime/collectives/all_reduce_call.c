@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All-reduces that a replica function makes at once. */
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 
 static cadre_status reduce_now(cadre_replica *replica, cadre_reduce_op op,

@@ -11,7 +11,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 
 enum stage {
     STAGE_FREE, /* on the list of free ones: whoever still has the handle is told */

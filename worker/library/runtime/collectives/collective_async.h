@@ -13,7 +13,7 @@
 #ifndef CADRE_RUNTIME_COLLECTIVE_ASYNC_H
 #define CADRE_RUNTIME_COLLECTIVE_ASYNC_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define COLLECTIVE_STARTED_MAX 64 /* unfinished ones of a replica; whoever starts more waits */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Broadcast and barrier in replica context; and the barrier of tasks. */
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/strategy/living.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
 

@@ -6,7 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/replica/collective_list.h"

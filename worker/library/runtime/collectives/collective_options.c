@@ -8,8 +8,8 @@
 
 #include "common/base/clock.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define TIMEOUT_MAX_S 1e9 /* more is as good as for ever */
 

@@ -4,7 +4,7 @@
 #include "worker/library/runtime/collectives/buckets.h"
 #include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/replica/collective_list.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 void collectives_close(cadre_strategy *strategy)
 {

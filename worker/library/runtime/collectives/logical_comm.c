@@ -4,7 +4,7 @@
 #include "cadre/logical_device.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/devices/logical_device.h"

@@ -5,13 +5,13 @@
 
 #include "common/base/clock.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/hands.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static const char function[] = "cadre_strategy_parameter_server";
 

@@ -7,15 +7,15 @@
 
 #include "cadre/program.h"
 #include "common/base/clock.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/strategy/program.h"
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
 #define INTERVAL_S_MAX (365.0 * 24 * 3600)

@@ -3,14 +3,14 @@
 #include <inttypes.h>
 
 #include "worker/library/ps/server.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/closure_worker.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/input/show.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/strategy/program.h"
 
 static cadre_status check(const struct environment *environment, struct cadre_error *error)
 {

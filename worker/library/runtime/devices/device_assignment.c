@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 
 #define DEVICES_MAX (1 << 20) /* of a mesh */
 

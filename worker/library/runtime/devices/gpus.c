@@ -11,12 +11,12 @@
 #include "worker/library/device/argument.h"
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/living.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Of NVIDIA's driver; without it a card that Linux knows of is not for this process. */
 #define DRIVER_NODE "/dev/nvidiactl"

@@ -6,7 +6,7 @@
 #include "cadre/logical_device.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/replica/step.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What a strategy keeps of its replicas' devices, once they have theirs: the list for the mesh.
  * Nothing where all are on the host. */

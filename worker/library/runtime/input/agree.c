@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What all tell in the first collective: sums. How many files a task has to tell of is told by its
  * binary order, counted in the one of that order: so all know the largest, whatever the tasks, and

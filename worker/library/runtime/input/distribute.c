@@ -7,10 +7,10 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/input/node.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/name.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status choose_name(const cadre_strategy *strategy, const char *wanted,
     char name[LIMIT_NAME_BYTES], struct cadre_error *error)

@@ -8,9 +8,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/input/agree.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 /* A reader that passes over what was read before says so after this long, and again after that. */

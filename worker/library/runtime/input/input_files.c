@@ -9,7 +9,7 @@
 
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 /* --- what people are told --- */

@@ -7,7 +7,7 @@
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/input/batch_device.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 #define PREFETCH_DEFAULT 2

@@ -14,9 +14,9 @@
 #include "worker/library/input/node.h"
 #include "worker/library/preprocessing/normalization.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct adaption {
     cadre_dataset *data; /* a reference */

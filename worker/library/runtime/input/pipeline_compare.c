@@ -12,7 +12,7 @@
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define LINE_BYTES 192 /* of a message that shows two of them */
 

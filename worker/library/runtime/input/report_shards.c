@@ -2,7 +2,7 @@
 #include "worker/library/runtime/input/report_shards.h"
 
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static const char *policy_name(const cadre_distributed_dataset *distributed)
 {

@@ -8,13 +8,13 @@
 #include "common/base/clock.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/input/report_shards.h"
-#include "worker/library/runtime/scalar.h"
+#include "worker/library/runtime/border/scalar.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define TELL_EVERY_US (CADRE_US_PER_S / 10)
 

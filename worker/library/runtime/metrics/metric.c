@@ -9,9 +9,9 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/metrics/metric_terms.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct cadre_metric {
     struct metric_rule rule;  /* its name is the one below */

@@ -7,15 +7,15 @@
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_note.h"
 #include "worker/library/runtime/parameters/parameter_values.h"
-#include "worker/library/runtime/scope.h"
+#include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define MIN_SIZE_BYTES ((uint64_t)256 << 10) /* TensorFlow's MinSizePartitioner's */
 

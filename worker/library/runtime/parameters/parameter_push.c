@@ -6,7 +6,7 @@
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_check.h"
 #include "worker/library/runtime/parameters/parameter_views.h"

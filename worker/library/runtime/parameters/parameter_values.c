@@ -10,7 +10,7 @@
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 #include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* --- pieces --- */

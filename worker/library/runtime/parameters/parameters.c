@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_views.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 

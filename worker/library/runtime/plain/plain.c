@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "cadre/program.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/living.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/program.h"
 #include "worker/library/runtime/input/show.h"
 
 /* The process is one task of one job. Behind cadre_plain_finish the standing is left. */

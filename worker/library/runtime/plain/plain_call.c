@@ -6,7 +6,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/input/show.h"
 

@@ -5,7 +5,7 @@
 
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/task/task_over.h"
 

@@ -6,7 +6,7 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/arithmetic/numbers.h"

@@ -5,7 +5,7 @@
 
 #include "cadre/cross_device.h"
 #include "common/base/error.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* The choice for `dtype`, never AUTO. */
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,

@@ -13,7 +13,7 @@
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/arithmetic/concatenate.h"
 #include "worker/library/runtime/values/shape_check.h"

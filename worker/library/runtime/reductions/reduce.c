@@ -11,7 +11,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/arithmetic/shape.h"
 #include "worker/library/runtime/values/shape_check.h"

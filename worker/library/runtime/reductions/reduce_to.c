@@ -6,7 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/reductions/cross_device.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/values/shape_check.h"

@@ -4,7 +4,7 @@
 #ifndef CADRE_RUNTIME_ADOPTION_H
 #define CADRE_RUNTIME_ADOPTION_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* The last step as one block of bytes. */
 struct step_block {

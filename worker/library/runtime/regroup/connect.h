@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "worker/library/runtime/regroup/points.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* This task's words of a point. */
 void connect_offer(const cadre_strategy *strategy, struct point *point);

@@ -5,12 +5,12 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/input/agree.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/preemption.h"
+#include "worker/library/runtime/lifecycle/preemption.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_error *error)

@@ -5,7 +5,7 @@
 #ifndef CADRE_RUNTIME_OUTSIDE_H
 #define CADRE_RUNTIME_OUTSIDE_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/regroup/transfer.h"
 
 cadre_status outside_open(struct outside_log **ret_log, struct cadre_error *error);

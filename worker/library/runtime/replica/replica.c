@@ -2,7 +2,7 @@
  * What a replica function can ask about itself. */
 #include "cadre/replica.h"
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 uint32_t cadre_replica_id(const cadre_replica *replica)
 {

@@ -11,7 +11,7 @@
 
 #include "cadre/checkpoint.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint_write.h"
 #include "worker/library/runtime/state/checkpointer.h"
@@ -19,7 +19,7 @@
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the writer --- */
 

@@ -11,7 +11,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 void checkpoint_copy_clear(struct checkpoint_copy *copy)
 {

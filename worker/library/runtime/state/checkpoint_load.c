@@ -8,7 +8,7 @@
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Strings are in the manifest; variables that were made from the checkpoint hold it already. */
 static bool is_here(

@@ -11,7 +11,7 @@
 #include "common/base/sha256.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest_stream.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define ITERATORS_BYTES_MAX (LIMIT_MANIFEST_BYTES / 2) /* in it they take a third more */

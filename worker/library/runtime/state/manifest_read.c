@@ -15,7 +15,7 @@
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define PARSE_FLAGS JSON_REJECT_DUPLICATES

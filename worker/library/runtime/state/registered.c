@@ -8,11 +8,11 @@
 #include "cadre/checkpoint.h"
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 bool registered_stands_as(const cadre_strategy *strategy, const char *name)
 {

@@ -14,7 +14,7 @@
 
 #include "cadre/strategy.h"
 #include "common/model/limits.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define REGISTERED_PREFIX "state/"
 

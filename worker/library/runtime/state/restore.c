@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/checkpoint/choose.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the checkpoint --- */
 

@@ -8,7 +8,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 

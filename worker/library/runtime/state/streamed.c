@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 uint32_t streamed_count(const struct cadre_strategy *strategy)
 {

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)
 #define AGAIN_US (5 * CADRE_US_PER_S) /* the coordinator hears of it while it lasts */

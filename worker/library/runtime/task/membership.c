@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/strategy/program.h"
 
 /* A member that computes between two steps comes when it needs the others: it is waited for as long
  * as in a collective. */

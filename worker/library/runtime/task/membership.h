@@ -4,7 +4,7 @@
 #ifndef CADRE_RUNTIME_MEMBERSHIP_H
 #define CADRE_RUNTIME_MEMBERSHIP_H
 
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/task/task.h"
 
 /* Takes the program's session and says hello. By hand there is no listener: NULL. Both are the

@@ -4,10 +4,10 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 static const cadre_tensor *value_for(const struct assignment *assignment, uint32_t local)

@@ -7,7 +7,7 @@
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/change_note.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 
 /* A host number is the same on all replicas, and they only see to it that it is. */

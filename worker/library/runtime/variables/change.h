@@ -10,7 +10,7 @@
 #define CADRE_RUNTIME_CHANGE_H
 
 #include "cadre/replica.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/variables/variable.h"
 

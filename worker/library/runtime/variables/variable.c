@@ -8,7 +8,7 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/caching_scope.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_living.h"
 #include "worker/library/runtime/variables/variable_memory.h"

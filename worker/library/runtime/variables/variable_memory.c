@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static bool has_peers(const cadre_strategy *strategy)
 {

@@ -9,7 +9,7 @@
 #include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 

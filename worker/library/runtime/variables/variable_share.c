@@ -2,7 +2,7 @@
 #include "worker/library/runtime/variables/variable_share.h"
 
 #include "worker/library/runtime/variables/change_note.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static bool is_shared(const cadre_replica *replica, const cadre_variable *variable)
 {

@@ -9,7 +9,7 @@
 #ifndef CADRE_RUNTIME_SCOPE_H
 #define CADRE_RUNTIME_SCOPE_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Scopes of one thread: those of the default strategy (NULL), inside of them those of one other. */
 struct scope {

@@ -8,12 +8,12 @@
 
 #include "cadre/parameter_server.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What a constructor was called with. */
 struct request {

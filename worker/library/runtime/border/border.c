@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/preemption.h"
+#include "worker/library/runtime/lifecycle/preemption.h"
 #include "worker/library/runtime/input/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What went wrong in the loop and was not looked at. */
 static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)

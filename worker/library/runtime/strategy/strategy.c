@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/collectives/collectives.h"
@@ -18,12 +18,12 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/preemption.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/scope.h"
+#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/step/hang_watch.h"
 #include "worker/library/runtime/input/show.h"

@@ -14,7 +14,7 @@
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/devices/devices.h"
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/input/reports.h"

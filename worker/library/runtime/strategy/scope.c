@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/scope.h"
+#include "worker/library/runtime/strategy/scope.h"
 
 #include <stdatomic.h>
 
 #include "cadre/strategy.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/living.h"
 
 static _Thread_local struct scope thread_scope;
 static _Atomic(cadre_strategy *) process_strategy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/strategy/program.h"
 
 #include <stdbool.h>
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include "cadre/program.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/cluster/cluster_greeting.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/state/restore_position.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define LIVING_MAX 64
 

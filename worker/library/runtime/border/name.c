@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/preemption.h"
+#include "worker/library/runtime/lifecycle/preemption.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include "cadre/preemption.h"
 #include "common/base/clock.h"
 #include "common/model/job.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/living.h"
-#include "worker/library/runtime/notice.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/lifecycle/notice.h"
 #include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 _Static_assert(CADRE_EXIT_PREEMPTED == JOB_EXIT_PREEMPTED, "a task and its job exit with the same");
 

@@ -4,7 +4,7 @@
 #define CADRE_RUNTIME_PROGRAM_H
 
 #include "worker/library/runtime/cluster/cluster_member.h"
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/task/session.h"
 
 /* NULL before cadre_init. */

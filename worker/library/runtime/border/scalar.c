@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/scalar.h"
+#include "worker/library/runtime/border/scalar.h"
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/strategy/living.h"
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 
 #include <errno.h>
 #include <inttypes.h>
