@@ -79,7 +79,8 @@ static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t work
 
 /* --- the table --- */
 
-cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+cadre_status files_begin(
+    cadre_distributed_dataset *distributed, bool *ret_anew, struct cadre_error *error)
 {
     const cadre_strategy *strategy = distributed->strategy;
     uint32_t workers = strategy->roster.member_count;
@@ -88,6 +89,7 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
     distributed->uncut = (struct cadre_error){0};
     file_shares_clear(&distributed->shares);
     distributed->has_shares = false;
+    *ret_anew = false;
     if (distributed->endless || !distributed_input_recuts(distributed->input, NULL)) {
         return CADRE_OK;
     }
@@ -102,14 +104,11 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
     bool refused = begins && distributed->shares.file_count < strategy->environment->tasks_min;
     bool grown =
         !refused && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
-    if (!grown && !was_short) {
-        return CADRE_OK;
-    }
     if (grown) {
         warn_of_idle_workers(distributed, workers);
     }
-    distributed_close(distributed);
-    return distributed_open(distributed, error);
+    *ret_anew = grown || was_short;
+    return CADRE_OK;
 }
 
 /* Whether the files that are left are those workers' by turns. */

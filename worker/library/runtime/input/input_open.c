@@ -149,6 +149,19 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
     return CADRE_OK;
 }
 
+/* --- another epoch --- */
+
+cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    bool anew = false;
+    CADRE_TRY(files_begin(distributed, &anew, error));
+    if (anew) {
+        distributed_close(distributed);
+        CADRE_TRY(distributed_open(distributed, error));
+    }
+    return CADRE_OK;
+}
+
 /* --- another layout --- */
 
 /* What the program will ask for first: the batch that it holds, if it has not run it yet. */

@@ -120,7 +120,7 @@ static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t 
         distributed->reads_epoch = UINT64_MAX;
     }
     if (!again) {
-        CADRE_TRY(files_begin(distributed, error));
+        CADRE_TRY(distributed_begin(distributed, error));
     }
     distributed->steps = distributed_steps_now(distributed);
     distributed_seek(distributed, distributed->at.epochs_begun - 1, distributed->at.next);
