@@ -171,7 +171,7 @@ EXCEPTIONS = {
     "common/base/error.c": {"stderr", "exit"},    # cadre_check(), the public macro for a program's main()
     "common/base/panic.c": {"stderr", "abort"},   # what a failed assert does
     "common/rpc/daemon_main.c": {"stderr", "stdout"},  # main() of the daemons: wrong options, --help
-    "worker/library/runtime/input/show.c": {"stderr"},          # progress of a program run by hand, cadre_finish()'s reason
+    "worker/library/runtime/border/show.c": {"stderr"},          # progress of a program run by hand, cadre_finish()'s reason
     "tests/lib/test.c": {"nanosleep"},            # test_wait(), the replacement itself
     "tests/tidy/rules.py": {"leftover", "machine path"},
     "tests/tidy/tidy_test.py": {"leftover", "machine path"},

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
 #define HEARTBEAT_US (LEASE_US / 4)

@@ -15,7 +15,7 @@
 #include "common/base/clock.h"
 #include "worker/library/runtime/cluster/cluster_server.h"
 #include "worker/library/runtime/task/session.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)
 #define VERDICT_US                                                                                 \

@@ -12,7 +12,7 @@
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/strategy/program.h"

@@ -13,7 +13,7 @@
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/program.h"
 #include "worker/library/runtime/strategy/strategy.h"

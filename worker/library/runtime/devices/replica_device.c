@@ -12,7 +12,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 

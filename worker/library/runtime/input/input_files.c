@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 

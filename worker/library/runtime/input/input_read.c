@@ -6,7 +6,7 @@
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/input/agree.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* A reader that passes over what was read before says so after this long, and again after that. */

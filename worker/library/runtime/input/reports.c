@@ -13,7 +13,7 @@
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/input/report_shards.h"
 #include "worker/library/runtime/border/scalar.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define TELL_EVERY_US (CADRE_US_PER_S / 10)

@@ -11,7 +11,7 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/lifecycle/notice.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 _Static_assert(CADRE_EXIT_PREEMPTED == JOB_EXIT_PREEMPTED, "a task and its job exit with the same");

@@ -11,7 +11,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/program.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 /* The process is one task of one job. Behind cadre_plain_finish the standing is left. */
 static _Atomic(struct plain *) the_plain;

@@ -9,7 +9,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define TELL_EVERY_US (CADRE_US_PER_S / 10)
 

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
 {

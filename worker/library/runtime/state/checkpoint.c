@@ -18,7 +18,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the writer --- */

@@ -16,7 +16,7 @@
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/state/restore_position.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */

@@ -26,7 +26,7 @@
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/step/hang_watch.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"
 

@@ -11,7 +11,7 @@
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/collective_key.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 void fed_files_clear(struct fed_files *files)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #include <inttypes.h>
 #include <pthread.h>
