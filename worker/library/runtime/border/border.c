@@ -9,6 +9,7 @@
 #include "worker/library/device/argument.h"
 
 static _Thread_local cadre_replica *current;
+static _Thread_local cadre_strategy *of_current; /* the strategy of the replica entered last */
 static _Thread_local struct context_frame *innermost;
 
 cadre_status border(cadre_status status, struct cadre_error *error)
@@ -38,9 +39,22 @@ cadre_replica *context_replica(void)
     return current;
 }
 
-void context_enter(cadre_replica *replica)
+void context_replica_enter(cadre_replica *replica, cadre_strategy *strategy)
 {
+    CADRE_ASSERT(replica != NULL);
+    CADRE_ASSERT(strategy != NULL);
+    CADRE_ASSERT(current == NULL); /* a replica's function calls no other's */
+    CADRE_ASSERT(innermost == NULL);
     current = replica;
+    of_current = strategy;
+}
+
+void context_replica_leave(void)
+{
+    CADRE_ASSERT(current != NULL);
+    CADRE_ASSERT(innermost == NULL); /* each merge call and update in it was left */
+    current = NULL;
+    of_current = NULL;
 }
 
 static void enter(struct context_frame *frame)
@@ -101,7 +115,7 @@ bool context_merging(void)
 cadre_strategy *context_strategy(void)
 {
     if (current != NULL) {
-        return cadre_replica_strategy(current);
+        return of_current;
     }
     return innermost == NULL ? NULL : innermost->strategy;
 }

@@ -16,7 +16,9 @@ cadre_status border(cadre_status status, struct cadre_error *error);
 
 /* The replica whose function the calling thread runs, or NULL. */
 cadre_replica *context_replica(void);
-void context_enter(cadre_replica *replica); /* NULL: out of it */
+/* It begins to run the function of a replica of that strategy; and is done with it. */
+void context_replica_enter(cadre_replica *replica, cadre_strategy *strategy);
+void context_replica_leave(void);
 
 /* --- cross-replica context inside a step: what the calling thread runs is a part of one replica's
  * function, and speaks for all of this task. A frame lies on the stack of whoever enters; they are

@@ -17,13 +17,13 @@ static void run_replica(uint32_t local, void *user)
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
     replica_device_bind(replica, &ignored);
-    context_enter(replica);
+    context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
     for (uint32_t i = 0; i < replica->apply.count; i++) {
         replica->apply.calls[i].function(replica, replica->apply.calls[i].user);
     }
     replica->apply.running = false;
-    context_enter(NULL);
+    context_replica_leave();
 }
 
 void apply_run(cadre_strategy *strategy)

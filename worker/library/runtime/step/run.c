@@ -147,7 +147,7 @@ static void run_replica(uint32_t local, void *user)
     replica->active = true;
     replica->outputs_taken = false;
     atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
-    context_enter(replica);
+    context_replica_enter(replica, strategy);
     enum tensor_memory_kind memory = value_memory_enter(strategy);
     cadre_status status = replica_device_bind(replica, &replica->error);
     if (status == CADRE_OK) {
@@ -179,7 +179,7 @@ static void run_replica(uint32_t local, void *user)
     if (status == CADRE_OK && replica->device != NULL) {
         status = settle(replica, &replica->error);
     }
-    context_enter(NULL);
+    context_replica_leave();
     replica->active = false;
     /* Others may be waiting for this one in a collective that it will never enter, unless it failed
      * in one that failed on all of them. */
