@@ -177,13 +177,3 @@ bool greeting_proof_valid(const uint8_t key[GREETING_KEY_BYTES],
     greeting_proof(key, hello, challenge, expected);
     return CRYPTO_memcmp(expected, mac, GREETING_MAC_BYTES) == 0;
 }
-
-void greeting_mix(const uint8_t secret[GREETING_KEY_BYTES], uint8_t key[GREETING_KEY_BYTES])
-{
-    uint8_t mixed[GREETING_KEY_BYTES];
-    unsigned length = 0;
-    const uint8_t *mac =
-        HMAC(EVP_sha256(), secret, GREETING_KEY_BYTES, key, GREETING_KEY_BYTES, mixed, &length);
-    CADRE_ASSERT(mac != NULL && length == GREETING_KEY_BYTES);
-    memcpy(key, mixed, sizeof mixed);
-}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task of a cluster: the one that holds the job together starts its server first; all greet it,
  * and then speak frames as with a daemon. */
+#include "worker/library/runtime/cluster/session_cluster.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,7 +16,6 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "worker/library/runtime/cluster/cluster_server.h"
-#include "worker/library/runtime/task/session.h"
 #include "worker/library/runtime/border/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)

@@ -13,7 +13,7 @@
 #include "worker/library/runtime/crew/closure_numbers.h"
 #include "worker/library/runtime/crew/hands.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 
 #define PATIENCE_S 120
 

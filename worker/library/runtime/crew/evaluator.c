@@ -15,7 +15,7 @@
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
 #define INTERVAL_S_MAX (365.0 * 24 * 3600)

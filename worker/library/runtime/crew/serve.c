@@ -10,7 +10,7 @@
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 
 static cadre_status check(const struct environment *environment, struct cadre_error *error)
 {

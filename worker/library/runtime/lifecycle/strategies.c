@@ -12,7 +12,7 @@
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* What a constructor was called with. */

@@ -10,7 +10,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/border/show.h"
 
 /* The process is one task of one job. Behind cadre_plain_finish the standing is left. */
@@ -119,7 +119,11 @@ static cadre_status form(struct plain *plain, struct cadre_error *error)
 
 static cadre_status join(struct plain *plain, struct cadre_error *error)
 {
-    CADRE_TRY(membership_open(plain->environment, 1, &plain->listener, &plain->task, error));
+    char address[MESH_ADDRESS_BYTES];
+    struct session *session;
+    CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
+    CADRE_TRY(program_take_session(&session, error));
+    CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
     cadre_status status = form(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {

@@ -22,7 +22,7 @@
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/lifecycle/preemption.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/step/hang_watch.h"
@@ -198,13 +198,17 @@ static void name_replicas(cadre_strategy *strategy)
 static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct crew_state *crew = strategy->crew;
-    if (crew == NULL) {
-        return membership_open(strategy->environment, strategy->local_replicas, &strategy->listener,
-            &strategy->task, error);
+    char address[MESH_ADDRESS_BYTES];
+    struct session *session;
+    if (crew != NULL) {
+        session = crew->session;
+        crew->session = NULL;
+        return membership_open(session, crew->address, 1, crew->directory, &strategy->task, error);
     }
-    struct session *session = crew->session;
-    crew->session = NULL;
-    return membership_open_chief(session, crew->address, crew->directory, &strategy->task, error);
+    CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
+    CADRE_TRY(program_take_session(&session, error));
+    return membership_open(
+        session, address, strategy->local_replicas, NULL, &strategy->task, error);
 }
 
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)

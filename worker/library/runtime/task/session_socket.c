@@ -18,7 +18,7 @@
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/cluster/cluster_greeting.h"
+#include "worker/library/runtime/task/session_key.h"
 #include "worker/library/runtime/task/socket_connection.h"
 
 #define GREETING_US      (10 * CADRE_US_PER_S)
@@ -36,7 +36,7 @@ struct session_socket {
     char path[108];      /* of the daemon; "": the connection was given, and is not made again */
     char who[WHO_BYTES]; /* the other side, in errors */
     bool mixes;          /* keys of the mesh, with: */
-    uint8_t secret[GREETING_KEY_BYTES];
+    uint8_t secret[SESSION_KEY_BYTES];
     struct session_events events;
     pthread_t thread;
     bool started;
@@ -149,9 +149,9 @@ static cadre_status consider(
         return cadre_error_set(error, down->refused.code, "%s", down->refused.text);
     }
     if (self->mixes && down->type == TASK_DOWN_PLAN) {
-        greeting_mix(self->secret, down->plan.key);
+        session_key_mix(self->secret, down->plan.key);
     } else if (self->mixes && down->type == TASK_DOWN_MEMBERS) {
-        greeting_mix(self->secret, down->members.key);
+        session_key_mix(self->secret, down->members.key);
     }
     return CADRE_OK;
 }

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 
-#include <stdbool.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "cadre/program.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/cluster/cluster_greeting.h"
-#include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/state/restore_position.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
+#include "worker/library/runtime/program/restore_position.h"
 #include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/strategy/strategy.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {
     bool initialised;
-    pid_t pid;
     struct environment environment;
     struct crew threads;            /* of a crew that is made by hand */
     struct session *session;        /* connected and not yet taken */
@@ -63,32 +56,6 @@ void program_set_cluster(struct cluster_member *member)
     }
 }
 
-/* The process ends. What it has said last is heard; and a program that forgets cadre_finish
- * succeeds, as far as anybody can see, and leaves nothing. */
-static void look_back(int exit_status, void *user)
-{
-    (void)user;
-    uint32_t at = 0;
-    const cadre_strategy *strategy;
-    if (getpid() != program.pid) {
-        return;
-    }
-    session_cluster_exit();
-    if (exit_status != 0) {
-        return;
-    }
-    while ((strategy = living_next(&at)) != NULL) {
-        if (strategy->failed.code == CADRE_OK && strategy_position(strategy) > 0) {
-            struct cadre_error error;
-            cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-                "the program ended after %llu steps without cadre_finish, so that nothing was "
-                "saved; end main with `return cadre_finish(strategy)`",
-                (unsigned long long)strategy_position(strategy));
-            show_failure(&error);
-        }
-    }
-}
-
 static void prepare_crash(const struct environment *environment)
 {
     char task[64] = "";
@@ -101,44 +68,33 @@ static void prepare_crash(const struct environment *environment)
     }
 }
 
-cadre_status cadre_init(int *argc, char ***argv)
+cadre_status program_begin(struct cadre_error *error)
 {
-    (void)argc;
-    (void)argv;
-    struct cadre_error error = {0};
     if (program.initialised) {
-        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-                          "cadre_init was called a second time; call it once, first in main"),
-            &error);
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_init was called a second time; call it once, first in main");
     }
     mesh_prepare_process(); /* it may exit while its threads still connect */
-    cadre_status status = environment_read(&program.environment, &error);
-    if (status == CADRE_OK) {
-        prepare_crash(&program.environment); /* before there are threads */
-    }
-    if (status == CADRE_OK && program.environment.attached) {
-        status = session_socket_open(program.environment.socket_path,
-            program.environment.daemon_returns, &program.session, &error);
-    } else if (status == CADRE_OK) {
+    CADRE_TRY(environment_read(&program.environment, error));
+    prepare_crash(&program.environment); /* before there are threads */
+    if (program.environment.attached) {
+        CADRE_TRY(session_socket_open(program.environment.socket_path,
+            program.environment.daemon_returns, &program.session, error));
+    } else {
         struct cluster_member *member;
         program.threads = program.environment.crew;
-        status = cluster_member_find(&program.environment, &member, &error);
+        CADRE_TRY(cluster_member_find(&program.environment, &member, error));
         program_set_cluster(member);
     }
-    program.initialised = status == CADRE_OK;
-    if (program.initialised) {
-        program.pid = getpid();
-        on_exit(look_back, NULL);
-    }
-    return border(status, &error);
+    program.initialised = true;
+    return CADRE_OK;
 }
 
 static cadre_status had_its_strategy(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "this task of job %llu had its strategy already; make one strategy in a program that is "
-        "one "
-        "of several tasks",
+        "one of several tasks",
         (unsigned long long)program.environment.job);
 }
 
@@ -196,29 +152,4 @@ cadre_status program_take_session(struct session **ret_session, struct cadre_err
     *ret_session = program.session;
     program.session = NULL;
     return CADRE_OK;
-}
-
-uint32_t cadre_rank(void)
-{
-    struct plain_standing plain;
-    return plain_stands(&plain) ? plain.rank : strategy_rank();
-}
-
-uint32_t cadre_world_size(void)
-{
-    uint32_t at = 0;
-    struct plain_standing plain;
-    if (plain_stands(&plain)) {
-        return plain.tasks;
-    }
-    const cadre_strategy *strategy = living_next(&at); /* by hand each has one task */
-    if (strategy != NULL) {
-        return strategy_tasks(strategy);
-    }
-    return program.initialised ? program.environment.tasks : 1;
-}
-
-const char *cadre_version(void)
-{
-    return CADRE_VERSION;
 }

@@ -6,7 +6,7 @@
 #include "cadre/cluster_resolver.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/strategy/program.h"
+#include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_error *error)
