@@ -11,6 +11,7 @@
 static _Thread_local cadre_replica *current;
 static _Thread_local cadre_strategy *of_current; /* the strategy of the replica entered last */
 static _Thread_local struct context_frame *innermost;
+static _Thread_local bool worker;
 
 cadre_status border(cadre_status status, struct cadre_error *error)
 {
@@ -110,6 +111,17 @@ bool context_merging(void)
         frame = frame->outer;
     }
     return frame != NULL;
+}
+
+void context_set_worker(bool is_worker)
+{
+    CADRE_ASSERT(current == NULL);
+    worker = is_worker;
+}
+
+bool context_worker(void)
+{
+    return worker;
 }
 
 cadre_strategy *context_strategy(void)

@@ -51,6 +51,10 @@ bool context_update(uint32_t *ret_local);
 /* Whether it runs the function of a merge call, or an update in it. */
 bool context_merging(void);
 
+/* Whether the calling thread is a worker of a crew that this program made by hand. */
+void context_set_worker(bool is_worker);
+bool context_worker(void);
+
 /* The strategy of the replica, merge call or update; NULL in none of them. */
 cadre_strategy *context_strategy(void);
 

@@ -10,6 +10,7 @@
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/hands.h"
 #include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/closure_run.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/crew/attendant.h"
@@ -28,6 +29,7 @@ struct crew_state *crew_current(void)
 void crew_enter(struct crew_state *crew)
 {
     thread_crew = crew;
+    context_set_worker(crew != NULL && crew->role == ROLE_WORKER);
 }
 
 void crew_set_current(struct crew_state *crew)

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/plain/plain.h"
+#include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -1,36 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/strategy/strategy.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cadre/strategy.h"
-#include "common/base/clock.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/collectives/collectives.h"
-#include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/regroup/generation.h"
-#include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/task/membership.h"
-#include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/lifecycle/preemption.h"
-#include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/scope.h"
-#include "worker/library/runtime/devices/replica_device.h"
-#include "worker/library/runtime/step/hang_watch.h"
-#include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/variables/variable.h"
-
-#define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
 uint32_t strategy_rank_of(const cadre_strategy *strategy)
 {
@@ -96,10 +72,9 @@ uint64_t strategy_position(const cadre_strategy *strategy)
 }
 
 /* By hand workers are threads of the chief's program, and know its strategy. */
-static bool on_worker(const cadre_strategy *strategy)
+bool strategy_on_worker(const cadre_strategy *strategy)
 {
-    const struct crew_state *crew = crew_current();
-    return strategy->crew != NULL && crew != NULL && crew->role == ROLE_WORKER;
+    return strategy->crew != NULL && context_worker();
 }
 
 cadre_status strategy_require_inside(
@@ -113,7 +88,7 @@ cadre_status strategy_require_inside(
             "it before cadre_finish",
             function);
     }
-    if (on_worker(strategy)) {
+    if (strategy_on_worker(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called in a function that a worker runs; call it in the chief's program, "
             "outside of closures",
@@ -184,206 +159,7 @@ cadre_status strategy_each_replica(
                          : cadre_error_set(error, worst->status, "%s", worst->error.text);
 }
 
-/* --- lifetime --- */
-
-/* Their ids follow from the generation. */
-static void name_replicas(cadre_strategy *strategy)
-{
-    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        strategy->replicas[i] = (cadre_replica){.strategy = strategy, .local = i};
-    }
-}
-
-/* Says hello to the coordinator. */
-static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
-{
-    struct crew_state *crew = strategy->crew;
-    char address[MESH_ADDRESS_BYTES];
-    struct session *session;
-    if (crew != NULL) {
-        session = crew->session;
-        crew->session = NULL;
-        return membership_open(session, crew->address, 1, crew->directory, &strategy->task, error);
-    }
-    CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
-    CADRE_TRY(program_take_session(&session, error));
-    return membership_open(
-        session, address, strategy->local_replicas, NULL, &strategy->task, error);
-}
-
-static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
-{
-    name_replicas(strategy);
-    CADRE_TRY(gpus_open(strategy, error));
-    CADRE_TRY(replica_devices_open(strategy, error));
-    cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
-    if (status == CADRE_OK) {
-        status = hang_watch_open(strategy, &strategy->hang_watch, error);
-    }
-    if (status == CADRE_OK) {
-        status = merge_open(&strategy->merge, strategy->local_replicas, error);
-    }
-    if (status == CADRE_OK) {
-        status = outside_open(&strategy->outside, error);
-    }
-    if (status == CADRE_OK) {
-        status = open_task(strategy, error);
-    }
-    if (status == CADRE_OK) {
-        status = checkpointer_open(strategy, &strategy->checkpointer, error);
-    }
-    if (status == CADRE_OK) {
-        status = generation_open(strategy, error);
-        if (status != CADRE_OK) {
-            strategy_end(strategy, error);
-        }
-    }
-    if (status == CADRE_OK) {
-        status = preemption_open(strategy, error);
-    }
-    if (status == CADRE_OK) {
-        reports_init(&strategy->reports, strategy->environment->by_hand);
-    }
-    return status;
-}
-
-static cadre_status check_room(struct cadre_error *error)
-{
-    const struct environment *environment = program_environment();
-    uint32_t at = 0;
-    if (environment == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "no strategy can be made before cadre_init; call it first in main");
-    }
-    if ((environment->attached || environment->tasks > 1) && living_next(&at) != NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "another strategy lives in this process, and a task of a job has one; end it with "
-            "cadre_finish or cadre_strategy_release first");
-    }
-    return CADRE_OK;
-}
-
-static void tell_refused_release(const struct cadre_error *error)
-{
-    show_misuse(SHOW_TENSOR_RELEASED, error);
-}
-
-/* Takes the lists of `shape` over. Freed by strategy_free. */
-static cadre_strategy *strategy_new(struct strategy_shape *shape)
-{
-    tensor_refusals_told_by(tell_refused_release);
-    cadre_strategy *strategy = calloc(1, sizeof *strategy);
-    cadre_replica *places = calloc(shape->devices.count, sizeof *places);
-    if (strategy == NULL || places == NULL) {
-        free(strategy);
-        free(places);
-        return NULL;
-    }
-    strategy->kind = shape->kind;
-    strategy->environment = program_environment();
-    strategy->local_replicas = shape->devices.count;
-    strategy->replicas = places;
-    strategy->devices = shape->devices;
-    strategy->parameter = shape->parameter;
-    strategy->crew = shape->crew;
-    shape->devices = (struct device_list){0};
-    shape->parameter = (struct device_list){0};
-    shape->crew = NULL;
-    pthread_mutex_init(&strategy->step.lock, NULL);
-    return strategy;
-}
-
-static void strategy_free(cadre_strategy *strategy)
-{
-    show_misuse_end();
-    pthread_mutex_destroy(&strategy->step.lock);
-    merge_close(&strategy->merge);
-    crew_free(strategy->crew);
-    device_list_clear(&strategy->devices);
-    device_list_clear(&strategy->parameter);
-    free(strategy->datasets);
-    free(strategy->variables);
-    free(strategy->replicas);
-    free(strategy);
-}
-
-cadre_status strategy_create(
-    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error)
-{
-    cadre_strategy *strategy = NULL;
-    cadre_status status = check_room(error);
-    if (status == CADRE_OK && (strategy = strategy_new(shape)) == NULL) {
-        status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a strategy");
-    }
-    device_list_clear(&shape->devices);
-    device_list_clear(&shape->parameter);
-    crew_free(shape->crew);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    status = living_add(strategy, error);
-    if (status != CADRE_OK) {
-        strategy_free(strategy);
-        return status;
-    }
-    status = open_strategy(strategy, error);
-    if (status != CADRE_OK) {
-        cadre_strategy_release(strategy);
-        return status;
-    }
-    *ret_strategy = strategy;
-    return CADRE_OK;
-}
-
-static void end_dataset(cadre_distributed_dataset *distributed)
-{
-    char name[sizeof distributed->name];
-    snprintf(name, sizeof name, "%s", distributed->name);
-    if (!distributed_retire(distributed, READERS_WAIT_S * CADRE_US_PER_S)) {
-        show_warning("dataset '%s': a function that reads ahead (a generator, a map, a file) has "
-                     "not returned for %d s since the training ended, and is left alone; end the "
-                     "process, and free nothing that it uses",
-            name, READERS_WAIT_S);
-    }
-}
-
-void cadre_strategy_release(cadre_strategy *strategy)
-{
-    if (!strategy_lives(strategy) || atomic_load(&strategy->step.running) ||
-        context_strategy() == strategy || on_worker(strategy)) {
-        return; /* nothing, ended already, or in use by its replicas, an update or a closure */
-    }
-    scope_forget(strategy);
-    hang_watch_close(strategy->hang_watch);
-    preemption_close(strategy);
-    restore_close(strategy);
-    checkpointer_close(strategy->checkpointer);
-    reports_end(&strategy->reports);
-    crew_end(strategy->crew);
-    strategy->streamed = NULL;
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        per_replica_drop(strategy->outputs[i]);
-    }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        end_dataset(strategy->datasets[i]);
-    }
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        variable_free(strategy->variables[i]);
-    }
-    logical_devices_close(strategy);
-    replica_pool_close(strategy->pool);
-    collectives_close(strategy);
-    generation_leave(strategy);
-    replica_devices_close(strategy);
-    task_close(strategy->task);
-    if (strategy->listener != NULL) {
-        mesh_listener_close(strategy->listener);
-    }
-    outside_close(strategy->outside);
-    living_remove(strategy);
-    task_roster_clear(&strategy->roster);
-    strategy_free(strategy);
-}
+/* --- public --- */
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 {

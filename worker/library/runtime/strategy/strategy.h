@@ -124,24 +124,6 @@ struct cadre_strategy {
     uint64_t outside_count; /* outside collectives since the last step */
 };
 
-/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
- * takes; it ends with the strategy. */
-struct strategy_shape {
-    enum strategy_kind kind;
-    struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
-    struct device_list parameter;
-    struct crew_state *crew;
-};
-
-/* Makes it and comes into the job's first generation. The lists and the crew are taken over, also
- * on error. */
-cadre_status strategy_create(
-    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
-
-/* What every constructor asks first: the process is one task, and a plain program is that already,
- * also behind its end. */
-cadre_status strategy_check_program(const char *function, struct cadre_error *error);
-
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 
@@ -178,6 +160,9 @@ bool strategy_is_peers(cadre_status code);
  * with no replica running. */
 cadre_status strategy_regroup(
     cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error);
+
+/* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
+bool strategy_on_worker(const cadre_strategy *strategy);
 
 /* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
 bool strategy_warm(const cadre_strategy *strategy);
