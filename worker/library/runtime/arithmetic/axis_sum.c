@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/arithmetic/axis_sum.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "common/pure/half.h"
 
@@ -104,6 +105,7 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
         return status;
     }
     struct line line = {.count = (size_t)dims[axis], .stride = inner};
+    CADRE_ASSERT(outer * inner == (size_t)cadre_tensor_count(*ret_sum));
     for (size_t o = 0; o < outer; o++) {
         for (size_t i = 0; i < inner; i++) {
             sum_line(cadre_tensor_const_data(tensor), o * line.count * inner + i, line, dtype,
@@ -116,6 +118,9 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
 
 void axis_divide(void *values, size_t count, cadre_dtype dtype, int64_t entries)
 {
+    CADRE_ASSERT(dtype >= CADRE_F64);
+    CADRE_ASSERT(dtype <= CADRE_BF16);
+    CADRE_ASSERT(entries >= 0);
     for (size_t i = 0; i < count; i++) {
         if (dtype == CADRE_F64) {
             ((double *)values)[i] /= (double)entries;

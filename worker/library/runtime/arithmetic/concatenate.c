@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 
@@ -13,6 +14,7 @@ cadre_status concatenation_begin(struct concatenation *ret_concatenation, const 
 {
     *ret_concatenation = (struct concatenation){.sizes = sizes, .count = count};
     uint32_t rank = cadre_tensor_rank(own);
+    CADRE_ASSERT(axis < rank);
     int64_t dims[CADRE_RANK_MAX];
     size_t outer = 1;
     size_t inner = 1;
@@ -33,6 +35,7 @@ cadre_status concatenation_begin(struct concatenation *ret_concatenation, const 
     }
     cadre_dtype dtype = cadre_tensor_dtype(own);
     struct device *device = tensor_device(own);
+    CADRE_ASSERT(device == NULL || outer == 1);
     CADRE_TRY(
         device == NULL
             ? tensor_create_unset(dtype, rank, dims, &ret_concatenation->result, error)
@@ -58,6 +61,7 @@ cadre_status concatenation_begin(struct concatenation *ret_concatenation, const 
 
 cadre_tensor *concatenation_end(struct concatenation *concatenation)
 {
+    CADRE_ASSERT(concatenation->result != NULL);
     if (concatenation->apart != NULL) {
         size_t whole = cadre_tensor_bytes(concatenation->result) / concatenation->outer;
         const uint8_t *from = concatenation->apart;
@@ -70,6 +74,8 @@ cadre_tensor *concatenation_end(struct concatenation *concatenation)
             }
             column += width;
         }
+        CADRE_ASSERT(
+            (size_t)(from - concatenation->apart) == cadre_tensor_bytes(concatenation->result));
     }
     cadre_tensor *result = concatenation->result;
     concatenation->result = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cadre/loss.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
@@ -23,6 +24,8 @@ static bool is_floating(const cadre_tensor *tensor)
  * elements share one (0: all of them). */
 static double weighted_sum(const cadre_tensor *values, const cadre_tensor *weights, int64_t run)
 {
+    CADRE_ASSERT(run >= 0);
+    CADRE_ASSERT(is_floating(values));
     double sum = 0;
     int64_t count = cadre_tensor_count(values);
     for (int64_t at = 0; at < count; at += PIECE) {
@@ -134,6 +137,7 @@ static cadre_status average_loss(const cadre_replica *replica, const cadre_tenso
     CADRE_TRY(weight_run(losses, weights, &run, error));
     CADRE_TRY(batch_size(replica, losses, given, &size, error));
     double sum = weighted_sum(losses, weights, run);
+    CADRE_ASSERT(size >= 0);
     return make_scalar(cadre_tensor_dtype(losses), size == 0 ? 0 : sum / size, ret_loss, error);
 }
 

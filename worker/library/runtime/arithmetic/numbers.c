@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/pure/assert.h"
 #include "common/pure/half.h"
 
 /* Runs `expression` with a (of `to`) and b (of `from`) in the type `wide`, and stores it. */
@@ -22,6 +23,8 @@
 
 void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, bool subtract)
 {
+    CADRE_ASSERT(dtype != CADRE_STRING);
+    CADRE_ASSERT(count >= 0);
     switch (dtype) {
     case CADRE_F64:
         EACH(double, double, subtract ? a - b : a + b)
@@ -55,6 +58,7 @@ void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, b
 
 void numbers_take_from(void *to, const void *from, int64_t count, cadre_dtype dtype)
 {
+    CADRE_ASSERT(dtype != CADRE_STRING);
     switch (dtype) {
     case CADRE_F64:
         EACH(double, double, b - a)
@@ -159,6 +163,8 @@ static int64_t share_of(int64_t value, uint32_t shares, uint32_t index)
 
 void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shares, uint32_t index)
 {
+    CADRE_ASSERT(shares > 0);
+    CADRE_ASSERT(index < shares);
     switch (dtype) {
     case CADRE_F64:
         DIVIDE(double)
@@ -194,6 +200,7 @@ void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shar
 
 void numbers_store(void *values, int64_t i, cadre_dtype dtype, double value)
 {
+    CADRE_ASSERT(dtype != CADRE_STRING);
     switch (dtype) {
     case CADRE_F64:
         ((double *)values)[i] = value;
@@ -244,5 +251,6 @@ bool numbers_fit(double value, cadre_dtype dtype)
         return true;
     }
     double whole = trunc(value);
+    CADRE_ASSERT(dtype <= CADRE_U8);
     return whole >= ranges[dtype].low && whole < ranges[dtype].high;
 }

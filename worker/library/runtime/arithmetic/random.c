@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "common/pure/philox.h"
 #include "common/pure/prng.h"
 #include "worker/library/device/argument.h"
@@ -43,6 +44,7 @@ static cadre_status replica_stream(const cadre_replica *replica, uint64_t seed, 
 {
     if (replica != NULL || context_replica() != NULL) {
         CADRE_TRY(step_require(replica, "cadre_random_stream", error));
+        CADRE_ASSERT(replica->id < replica->strategy->replica_count);
         *ret_random = stream(OF_REPLICA, seed, name, replica->strategy->step.position, replica->id);
         return CADRE_OK;
     }
@@ -135,6 +137,7 @@ static cadre_status require_floating(
 
 static void store(cadre_tensor *tensor, int64_t i, double value)
 {
+    CADRE_ASSERT(i < cadre_tensor_count(tensor));
     numbers_store(cadre_tensor_data(tensor), i, cadre_tensor_dtype(tensor), value);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/collectives/all_reduce.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/collectives/collective_device.h"
@@ -73,6 +74,8 @@ static cadre_status fill(struct all_reduce *all_reduce, cadre_reduce_op op,
 {
     uint64_t key = collective_key(0x616c6c5f72656475, (uint64_t)op); /* of all-reduces */
     key = collective_key(key, all_reduce->bytes_per_pack);
+    CADRE_ASSERT(all_reduce->count <= COLLECTIVE_TENSORS_MAX);
+    CADRE_ASSERT(all_reduce->buffers != NULL);
     for (size_t i = 0; i < all_reduce->count; i++) {
         struct mesh_buffer *buffer = &all_reduce->buffers[i];
         CADRE_TRY(all_reduce_dtype(op, from[i], i, &buffer->dtype, error));
@@ -144,6 +147,7 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
 static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     struct device *device = all_reduce->device;
+    CADRE_ASSERT(device != NULL);
     return all_reduce->begun == NULL
                ? collective_device_begin(device, error)
                : device->ops->stream_wait(device->comm, all_reduce->begun, error);
@@ -152,6 +156,7 @@ static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct 
 static cadre_status end_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     struct device *device = all_reduce->device;
+    CADRE_ASSERT((all_reduce->begun == NULL) == (all_reduce->done == NULL));
     double factor = 1.0 / all_reduce->strategy->replica_count;
     for (size_t i = 0; all_reduce->mean && i < all_reduce->count; i++) {
         const cadre_tensor *result = all_reduce->results[i];
@@ -169,6 +174,7 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
 {
     cadre_strategy *strategy = all_reduce->strategy;
     size_t done = 0;
+    CADRE_ASSERT(all_reduce->note.mesh.text == all_reduce->note.text); /* it lies still */
     if (all_reduce->device != NULL) {
         CADRE_TRY(begin_on_device(all_reduce, error));
     }
@@ -176,6 +182,7 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
         struct mesh_buffer *pack = all_reduce->buffers + done;
         size_t length = collective_pack(
             &pack->bytes, sizeof *pack, all_reduce->count - done, all_reduce->bytes_per_pack);
+        CADRE_ASSERT(length > 0 || all_reduce->count == 0);
         CADRE_TRY(collective_reduce(strategy, all_reduce->local, all_reduce->op, pack, length,
             &all_reduce->note.mesh, error));
         done += length;

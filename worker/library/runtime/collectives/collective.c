@@ -2,7 +2,9 @@
 #include "worker/library/runtime/collectives/collective.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(
@@ -70,6 +72,7 @@ static bool tells_feed(const cadre_strategy *strategy, uint32_t local)
 /* The first local replica speaks for its task. */
 static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, union told *told)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     *told = (union told){.words = {0}};
     if (local == 0) {
         told->feed = strategy->step.own;
@@ -80,6 +83,7 @@ static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, 
 
 static void hear(cadre_strategy *strategy, uint32_t local, const union told *told)
 {
+    CADRE_ASSERT(!strategy->replicas[local].feed_told);
     strategy->replicas[local].feed_told = true;
     if (local == 0) {
         strategy->step.whole = told->feed;
@@ -115,6 +119,8 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct cadre_error *error)
 {
     struct mesh *mesh = strategy->mesh;
+    CADRE_ASSERT(mesh != NULL);
+    CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
     /* Not where some replicas are on devices: their buffers do not travel with the host's. */
     bool along = op == MESH_SUM && !strategy->told_devices.any && tells_feed(strategy, local);
     if (!along) {
@@ -161,6 +167,7 @@ cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, c
     uint64_t key, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
+    CADRE_ASSERT(strlen(what) < STRATEGY_WHAT_BYTES);
     snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
     const struct mesh_note note = {.key = key, .text = text};
     return collective_sum_noted(strategy, local, NULL, 0, &note, error);
@@ -172,6 +179,7 @@ cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t 
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
 {
     struct cadre_error told = {0};
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (local == 0 && strategy->roster.rank == rank) {
         told = *own;
     }

@@ -88,6 +88,8 @@ static void *serve(void *argument)
         pthread_mutex_unlock(&queue->lock);
         cadre_status status = carry_out(handle);
         pthread_mutex_lock(&queue->lock);
+        CADRE_ASSERT(handle->stage == STAGE_STARTED);
+        CADRE_ASSERT(queue->unfinished > 0);
         handle->status = status;
         handle->stage = STAGE_DONE;
         queue->unfinished--;
@@ -136,6 +138,7 @@ static cadre_status get_handle(
     struct cadre_collective *handle = queue->free;
     if (handle != NULL) {
         queue->free = handle->next;
+        CADRE_ASSERT(handle->stage == STAGE_FREE);
     }
     pthread_mutex_unlock(&queue->lock);
     if (handle == NULL) {
@@ -185,6 +188,7 @@ static cadre_status place_on_device(struct cadre_collective *handle, struct cadr
         }
         handle->device = device;
     }
+    CADRE_ASSERT(handle->device == device); /* a replica has one */
     handle->work.begun = handle->begun;
     handle->work.done = handle->done;
     return device->ops->event_record(handle->begun, device->compute, error);
@@ -206,12 +210,14 @@ static cadre_status fill(struct cadre_collective *handle, cadre_reduce_op op,
 /* Under the lock. */
 static void put_back(struct collective_queue *queue, struct cadre_collective *handle)
 {
+    CADRE_ASSERT(handle->stage != STAGE_STARTED);
     handle->stage = STAGE_FREE;
     append(&queue->free, handle);
 }
 
 static void push(struct collective_queue *queue, struct cadre_collective *handle)
 {
+    CADRE_ASSERT(handle->stage == STAGE_FREE);
     for (size_t i = 0; i < handle->work.count; i++) {
         cadre_tensor_retain(handle->tensors[i]);
     }
@@ -239,6 +245,7 @@ static cadre_status hand_over(const struct cadre_collective *handle, struct cadr
 /* Under the lock, in the replica's thread. The first failure is the step's. */
 static void take_up(cadre_replica *replica)
 {
+    CADRE_ASSERT(replica->queue != NULL);
     for (struct cadre_collective *handle = replica->queue->started; handle != NULL;
          handle = handle->next) {
         if (handle->stage == STAGE_DONE) {
@@ -293,6 +300,7 @@ cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *e
 {
     CADRE_TRY(argument_require(handle, "cadre_collective_wait", "handle", error));
     cadre_replica *replica = handle->replica;
+    CADRE_ASSERT(replica->queue != NULL); /* a handle is of a queue's */
     struct collective_queue *queue = replica->queue;
     if (context_replica() != replica) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -362,6 +370,7 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
         hand_over(queue->started, &ignored);
         finish(queue, queue->started);
     }
+    CADRE_ASSERT(queue->unfinished == 0);
     pthread_mutex_unlock(&queue->lock);
 }
 

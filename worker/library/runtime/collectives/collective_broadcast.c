@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Broadcast and barrier in replica context; and the barrier of tasks. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
@@ -29,6 +30,7 @@ static cadre_status do_broadcast(cadre_replica *replica, uint32_t root, struct d
     struct cadre_error *error)
 {
     struct mesh *mesh = replica->strategy->mesh;
+    CADRE_ASSERT(root < replica->strategy->replica_count);
     CADRE_TRY(collective_tell(replica->strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));
     CADRE_TRY(collective_verdict(

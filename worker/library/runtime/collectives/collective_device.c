@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/replica/step.h"
 
@@ -20,6 +21,7 @@ static cadre_status refuse(const cadre_replica *replica, const cadre_tensor *fir
 {
     char here[32];
     char there[32];
+    CADRE_ASSERT(tensor_device(other) != (index > 0 ? tensor_device(first) : replica->device));
     place_text(tensor_device(first), here);
     place_text(tensor_device(other), there);
     if (index > 0) {

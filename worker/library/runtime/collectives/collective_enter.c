@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a collective of a replica gets its place in the step. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/collectives/collective_options.h"
@@ -7,6 +8,7 @@
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error)
 {
+    CADRE_ASSERT(replica->active);
     struct step_call own = *call;
     if (own.timeout_us == 0) {
         own.timeout_us = collective_options_timeout_us(replica->strategy);

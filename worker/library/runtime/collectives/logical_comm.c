@@ -2,6 +2,7 @@
  * NCCL communicators of logical devices: formed as a collective of the step that asks first, then
  * handed out for as long as the generation lasts. */
 #include "cadre/logical_device.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/border/border.h"
@@ -44,6 +45,7 @@ static struct mesh_device_group group_of(
 {
     struct device *const *all = logical_devices_all(replica->strategy);
     bool within = group == CADRE_LOGICAL_WITHIN_REPLICA;
+    CADRE_ASSERT(logical_device < cadre_logical_devices(replica));
     return (struct mesh_device_group){
         .kind = within ? MESH_DEVICE_WITHIN : MESH_DEVICE_ACROSS,
         .number = within ? 0 : logical_device,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reduce-scatter: each replica gets its part of the rows of a sum. */
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
@@ -41,6 +42,8 @@ static cadre_status do_scatter(cadre_replica *replica, cadre_reduce_op op, cadre
     cadre_strategy *strategy = replica->strategy;
     struct device *device = buffer->on;
     size_t count = (size_t)cadre_tensor_count(part);
+    CADRE_ASSERT(buffer->data == cadre_tensor_data(part));
+    CADRE_ASSERT(buffer->bytes == cadre_tensor_bytes(part));
     cadre_dtype dtype = cadre_tensor_dtype(part);
     CADRE_TRY(collective_tell(strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));

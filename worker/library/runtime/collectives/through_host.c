@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/collectives/through_host.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/devices/replica_device.h"
 
@@ -17,6 +18,7 @@ cadre_status collective_to_host(cadre_replica *replica, struct device *device,
     struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
+    CADRE_ASSERT(device == NULL || device == replica->device);
     for (size_t i = 0; i < count; i++) {
         ret_tensors[i] = device == NULL ? cadre_tensor_retain(tensors[i]) : NULL;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/model/limits.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/devices/gpus.h"
 
@@ -62,6 +63,7 @@ static cadre_status list_make(
 static cadre_device_spec spec_of(const struct device_host *host)
 {
     cadre_device_spec spec = {.replica = 0, .task = host->task, .index = -1};
+    CADRE_ASSERT(host->task >= 0);
     memcpy(spec.job, host->job, sizeof spec.job);
     return spec;
 }
@@ -139,6 +141,7 @@ static cadre_status take_name(const struct device_inventory *inventory,
     const struct device_host *host, const char *name, struct device_list *list, uint32_t at,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(at < list->count);
     if (name == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "device %u of the list is NULL; name it as CPU:0 or GPU:0", at);

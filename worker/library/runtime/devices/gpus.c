@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/tensor_on_device.h"
@@ -84,8 +85,10 @@ static void name_host(const char *device, char ret_name[CADRE_DEVICE_NAME_BYTES]
 
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->devices.count == strategy->local_replicas);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
+        CADRE_ASSERT(strategy->replicas[i].device == NULL);
         name_host(strategy->devices.names[i], strategy->host_name);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));

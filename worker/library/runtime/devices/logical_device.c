@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/border/border.h"
@@ -39,6 +40,7 @@ void logical_devices_close(cadre_strategy *strategy)
     if (logical != NULL) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
             replica_pool_close(logical->threads[i].pool);
+            CADRE_ASSERT(!logical->threads[i].running);
         }
         drop(logical);
         strategy->logical = NULL;
@@ -114,6 +116,7 @@ struct device *logical_device_of(const cadre_replica *replica, uint32_t logical_
     if (logical_device == 0 || logical_device >= count) {
         return logical_device == 0 ? replica->device : NULL;
     }
+    CADRE_ASSERT(replica->local < replica->strategy->logical->assignment->replicas);
     return replica->strategy->logical->devices[replica->local * count + logical_device];
 }
 
@@ -170,6 +173,7 @@ struct logical_call {
 static void call_one(uint32_t logical_device, void *user)
 {
     struct logical_call *call = user;
+    CADRE_ASSERT(logical_device < cadre_logical_devices(call->replica));
     struct cadre_error *error = &call->errors[logical_device];
     error->code = CADRE_OK;
     if (call->only != UINT32_MAX && call->only != logical_device) {
@@ -194,6 +198,8 @@ static cadre_status run_round(
     const cadre_replica *replica, struct logical_call *call, struct cadre_error *error)
 {
     struct logical_devices *logical = replica->strategy->logical;
+    CADRE_ASSERT(logical != NULL);
+    CADRE_ASSERT(replica->local < logical->assignment->replicas);
     struct logical_threads *threads = &logical->threads[replica->local];
     if (threads->running) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -214,6 +220,7 @@ static cadre_status run(cadre_replica *replica, uint32_t only, cadre_logical_fun
     void *user, struct cadre_error *error)
 {
     uint32_t devices = cadre_logical_devices(replica);
+    CADRE_ASSERT(only == UINT32_MAX || only < devices);
     struct logical_call *call = malloc(sizeof *call + devices * sizeof call->errors[0]);
     if (call == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a call");

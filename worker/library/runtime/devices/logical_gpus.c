@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/devices/device_assignment.h"
 
@@ -39,6 +40,8 @@ cadre_status logical_gpus_open(const cadre_strategy *strategy,
     struct cadre_error *error)
 {
     uint32_t each = assignment->logical_devices;
+    CADRE_ASSERT(assignment->replicas == strategy->local_replicas);
+    CADRE_ASSERT(each > 0);
     for (uint32_t i = 0; i < strategy->local_replicas * each; i++) {
         if (strategy->replicas[i / each].device != NULL) {
             CADRE_TRY(open_one(i / each, assignment->devices[i], &ret_devices[i], error));

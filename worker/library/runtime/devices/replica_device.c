@@ -9,6 +9,7 @@
 #include "cadre/logical_device.h"
 #include "common/base/clock.h"
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/devices/logical_device.h"
@@ -18,6 +19,7 @@
 
 cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh_devices == NULL);
     uint32_t count = 0;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         count += strategy->replicas[i].device != NULL ? 1 : 0;
@@ -91,12 +93,14 @@ static cadre_status settle(
 {
     (void)user;
     const cadre_replica *replica = &strategy->replicas[local];
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (replica->device == NULL) {
         return CADRE_OK;
     }
     struct cadre_error cause;
     struct device *const *all = logical_devices_all(strategy);
     uint32_t each = cadre_logical_devices(replica);
+    CADRE_ASSERT(each > 0);
     cadre_status status = mesh_device_settle_all(
         strategy->mesh, local, all != NULL ? &all[local * each + 1] : NULL, each - 1, &cause);
     if (status == CADRE_OK) {
@@ -148,6 +152,7 @@ static void end_process(const struct device *device)
  * rests too. */
 static bool streams_rest(struct device *device, uint64_t end_us)
 {
+    CADRE_ASSERT(device != NULL);
     void *const streams[] = {device->comm, device->compute};
     bool rest = true;
     for (uint32_t k = 0; rest && k < 2; k++) {
@@ -182,6 +187,7 @@ void replica_devices_rest(cadre_strategy *strategy, bool aborted)
     }
     const uint64_t timeout_us =
         fault_point("replica.rest") ? CADRE_US_PER_S / 4 : REST_S * CADRE_US_PER_S;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     uint64_t end_us = clock_monotonic_us() + timeout_us;
     bool rest = !aborted || mesh_device_rest(strategy->mesh, timeout_us);
     const struct device *hangs = who_hangs(strategy, end_us);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 
 cadre_status collective_list_room(struct collective_list *list, size_t count,
     struct mesh_buffer **ret_buffers, struct cadre_error *error)
@@ -20,6 +21,8 @@ cadre_status collective_list_room(struct collective_list *list, size_t count,
         list->places = places;
         list->capacity = capacity;
     }
+    CADRE_ASSERT(list->places != NULL);
+    CADRE_ASSERT(list->capacity > count);
     *ret_buffers = list->places + 1;
     return CADRE_OK;
 }

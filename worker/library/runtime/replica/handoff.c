@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/replica/handoff.h"
 
+#include "common/pure/assert.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -50,7 +52,9 @@ uint32_t handoff_raise(struct handoff *handoff)
 void handoff_lower(struct handoff *handoff)
 {
     atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
-    if (atomic_fetch_sub(&handoff->value, 1) == 1) {
+    uint32_t before = atomic_fetch_sub(&handoff->value, 1);
+    CADRE_ASSERT(before > 0);
+    if (before == 1) {
         wake(handoff);
     }
 }
@@ -80,6 +84,7 @@ static uint32_t sleep_until(struct handoff *handoff, struct goal goal)
 static uint32_t await(struct handoff *handoff, struct goal goal, struct handoff_patience *patience)
 {
     int other = atomic_load_explicit(&handoff->changed_on, memory_order_relaxed);
+    CADRE_ASSERT(patience->now <= patience->most);
     uint32_t value = atomic_load_explicit(&handoff->value, memory_order_acquire);
     uint32_t looks = !reached(goal, value) && other == sched_getcpu() ? 0 : patience->now;
     for (uint32_t look = 0; !reached(goal, value) && look < looks; look++) {

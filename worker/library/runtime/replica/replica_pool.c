@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/replica/handoff.h"
 
@@ -71,6 +72,7 @@ static cadre_status start_threads(
 cadre_status replica_pool_open(
     uint32_t count, struct replica_pool **ret_pool, struct cadre_error *error)
 {
+    CADRE_ASSERT(count > 0);
     *ret_pool = NULL;
     struct replica_pool *pool = aligned_alloc(_Alignof(struct replica_pool), sizeof *pool);
     struct pool_thread *threads = calloc(count, sizeof *threads);
@@ -105,6 +107,8 @@ void replica_pool_close(struct replica_pool *pool)
 
 void replica_pool_run(struct replica_pool *pool, replica_pool_function function, void *user)
 {
+    CADRE_ASSERT(!pool->stopping);
+    CADRE_ASSERT(atomic_load_explicit(&pool->busy.value, memory_order_relaxed) == 0);
     if (pool->thread_count == 0) {
         function(0, user);
         return;

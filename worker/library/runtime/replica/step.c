@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -15,6 +16,8 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
 {
     struct step *step = &strategy->step;
     step->position = position;
+    CADRE_ASSERT(!atomic_load(&step->running));
+    CADRE_ASSERT(atomic_load(&step->meeting) == 0);
     uint64_t begun = atomic_load_explicit(&step->begun, memory_order_relaxed);
     atomic_store_explicit(&step->begun, begun + 1, memory_order_relaxed);
     step->global_rows = global_rows;
@@ -27,6 +30,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         cadre_replica *replica = &strategy->replicas[i];
         atomic_store(&replica->collectives, 0);
+        CADRE_ASSERT(!replica->active);
         replica->all_know = false;
         replica->feed_told = false;
         replica->collective_failed.code = CADRE_OK;
@@ -38,6 +42,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
 void step_end(cadre_strategy *strategy)
 {
     struct step *step = &strategy->step;
+    CADRE_ASSERT(atomic_load(&step->running));
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         uint32_t begun = atomic_load(&strategy->replicas[i].collectives);
         step->collectives_begun = begun > step->collectives_begun ? begun : step->collectives_begun;
@@ -147,6 +152,7 @@ static char *append(char *at, const char *text)
 static void make_note(cadre_replica *replica, const struct step_call *call, uint32_t index,
     struct step_note *ret_note)
 {
+    CADRE_ASSERT(call->function != NULL);
     uint64_t position = replica->strategy->step.position;
     /* Where devices are connected what is on them meets only its like. */
     bool apart = call->on_device && replica->strategy->connected;
@@ -163,6 +169,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
     at = append(at, " of step ");
     at = append_number(at, position);
     *at++ = ')';
+    CADRE_ASSERT(at < ret_note->text + sizeof ret_note->text);
     *at = '\0';
     ret_note->mesh = (struct mesh_note){.text = ret_note->text,
         .key = collective_key(collective_key(position, index), own),
@@ -195,6 +202,7 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
 {
     struct step *step = &replica->strategy->step;
     uint32_t index = atomic_fetch_add(&replica->collectives, 1);
+    CADRE_ASSERT(atomic_load(&step->running));
     make_note(replica, call, index, ret_note);
     if (atomic_load(&step->ended_collectives) > index) {
         return CADRE_OK;
@@ -235,6 +243,7 @@ cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error)
     cadre_strategy *strategy = replica->strategy;
     struct step *step = &strategy->step;
     uint32_t own = atomic_load(&replica->collectives);
+    CADRE_ASSERT(replica->local < strategy->local_replicas);
     pthread_mutex_lock(&step->lock);
     if (own < atomic_load(&step->ended_collectives)) {
         step->ended_replica = replica->id;

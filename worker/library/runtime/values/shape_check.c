@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/values/shape_check.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 
 cadre_status shape_check_replicas(
@@ -35,6 +36,7 @@ cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
     const bool along[CADRE_RANK_MAX], const char *done, struct cadre_error *error)
 {
     const cadre_tensor *first = *per_replica_at(value, component, 0);
+    CADRE_ASSERT(first != NULL);
     bool any = false;
     for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
         any = any || along[axis];
