@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_run.h"
+#include "worker/library/runtime/closures/closure_wire.h"
 
 #define DIAL_PATIENCE_US (UINT64_C(10) * CADRE_US_PER_S)
 #define LOOK_US          CADRE_US_PER_S /* how often it looks whether the job goes on */

@@ -11,51 +11,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
+#include "worker/library/runtime/closures/connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
-
-/* --- who has no closure --- */
-
-static void idle_leave(struct connection *connection)
-{
-    struct scheduler *scheduler = connection->scheduler;
-    if (!connection->idle) {
-        return;
-    }
-    connection->idle = false;
-    *(connection->idle_before != NULL ? &connection->idle_before->idle_next
-                                      : &scheduler->idle_first) = connection->idle_next;
-    *(connection->idle_next != NULL ? &connection->idle_next->idle_before : &scheduler->idle_last) =
-        connection->idle_before;
-}
-
-static void idle_enter(struct connection *connection)
-{
-    struct scheduler *scheduler = connection->scheduler;
-    if (connection->idle) {
-        return;
-    }
-    connection->idle = true;
-    connection->idle_next = NULL;
-    connection->idle_before = scheduler->idle_last;
-    *(scheduler->idle_last != NULL ? &scheduler->idle_last->idle_next : &scheduler->idle_first) =
-        connection;
-    scheduler->idle_last = connection;
-}
-
-void connection_wake(struct connection *connection)
-{
-    uint64_t one = 1;
-    idle_leave(connection);
-    ssize_t written = write(connection->wake, &one, sizeof one);
-    CADRE_ASSERT(written == (ssize_t)sizeof one);
-}
-
-void connection_wake_idle(struct scheduler *scheduler)
-{
-    if (scheduler->idle_first != NULL && scheduler->queue.queued > 0) {
-        connection_wake(scheduler->idle_first);
-    }
-}
 
 /* --- what is sent --- */
 
@@ -134,7 +91,7 @@ static struct order choose(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
     uint32_t depth = connection->took_us < CLOSURE_AHEAD_BELOW_US ? CLOSURES_AHEAD : 1;
-    idle_leave(connection);
+    connection_idle_leave(connection);
     if (scheduler->ending) {
         return (struct order){.next = NEXT_END};
     }
@@ -158,7 +115,7 @@ static struct order choose(struct connection *connection)
         return (struct order){.next = NEXT_START, .start = remote_value_of(closure)};
     }
     if (connection->running_count == 0) {
-        idle_enter(connection);
+        connection_idle_enter(connection);
     }
     return (struct order){.next = NEXT_WAIT};
 }
@@ -247,7 +204,7 @@ static cadre_status obey(
 static void leave(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
-    idle_leave(connection);
+    connection_idle_leave(connection);
     if (scheduler->connections[connection->index] == connection) {
         scheduler->connections[connection->index] = NULL;
         scheduler->connected--;
@@ -331,7 +288,7 @@ static bool enter(struct connection *connection)
         return false;
     }
     if (older != NULL) {
-        idle_leave(older);
+        connection_idle_leave(older);
         link_shut(older->link);
     } else {
         scheduler->connected++;

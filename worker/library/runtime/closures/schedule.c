@@ -7,7 +7,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/closures/closure_run.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/per_worker.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/regroup/join.h"

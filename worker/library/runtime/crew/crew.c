@@ -7,13 +7,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/closures/closure_run.h"
-#include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/closure_numbers.h"
-#include "worker/library/runtime/crew/hands.h"
-#include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/program/program.h"
 
 #define PATIENCE_S 120
@@ -108,16 +105,13 @@ cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static bool is_unwanted(void)
+cadre_status crew_meet(struct crew_state *crew, bool (*unwanted)(void), struct cadre_error *error)
 {
-    return cadre_closure_cancelled(closure_current());
-}
-
-cadre_status crew_meet(struct crew_state *crew, struct cadre_error *error)
-{
+    CADRE_ASSERT(crew->client == NULL);
+    CADRE_ASSERT(unwanted != NULL);
     const struct directory_self *self = directory_self(crew->directory);
     struct client_options options = {
-        .directory = crew->directory, .patience_us = crew->patience_us, .unwanted = is_unwanted};
+        .directory = crew->directory, .patience_us = crew->patience_us, .unwanted = unwanted};
     struct link_terms *terms = &crew->terms;
     CADRE_TRY(
         directory_await_key(crew->directory, UINT64_MAX, &terms->generation, terms->key, error));
@@ -148,16 +142,13 @@ void crew_end(struct crew_state *crew)
         return;
     }
     const struct cadre_error over = {.code = CADRE_CANCELLED, .text = "the job is over"};
-    scheduler_end(crew);
-    hands_end_workers(crew->hands);
+    CADRE_ASSERT(crew->scheduler == NULL); /* who began them has ended them */
+    CADRE_ASSERT(crew->parameters == NULL);
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);
     }
-    parameters_end(crew);
     client_close(crew->client);
     crew->client = NULL;
-    hands_end_servers(crew->hands);
-    crew->hands = NULL;
     link_listener_close(crew->listener);
     crew->listener = NULL;
     attendant_close(crew->attendant);
@@ -172,6 +163,7 @@ void crew_free(struct crew_state *crew)
     if (crew == NULL) {
         return;
     }
+    CADRE_ASSERT(crew->hands == NULL);
     crew_end(crew);
     if (crew->session != NULL) {
         crew->session->ops->close(crew->session);

@@ -19,6 +19,7 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/step/hang_watch.h"
@@ -203,7 +204,9 @@ void cadre_strategy_release(cadre_strategy *strategy)
     restore_close(strategy);
     checkpointer_close(strategy->checkpointer);
     reports_end(&strategy->reports);
-    crew_end(strategy->crew);
+    if (strategy->crew != NULL) {
+        chief_end(strategy->crew);
+    }
     strategy->streamed = NULL;
     for (uint32_t i = 0; i < strategy->output_count; i++) {
         per_replica_drop(strategy->outputs[i]);

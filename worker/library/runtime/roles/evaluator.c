@@ -11,7 +11,6 @@
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
-#include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameters.h"
@@ -40,6 +39,12 @@ static bool is_evaluator(void)
     return environment != NULL && environment->role == ROLE_EVALUATOR;
 }
 
+/* It runs no closure that could be given up. */
+static bool is_unwanted(void)
+{
+    return false;
+}
+
 static cadre_status begin(struct cadre_error *error)
 {
     struct crew_state *crew;
@@ -50,7 +55,7 @@ static cadre_status begin(struct cadre_error *error)
     crew->session = NULL;
     CADRE_TRY(attendant_open(&options, &crew->attendant, error));
     crew_set_current(crew);
-    CADRE_TRY(crew_meet(crew, error));
+    CADRE_TRY(crew_meet(crew, is_unwanted, error));
     return parameters_begin(crew, error);
 }
 
@@ -220,6 +225,9 @@ int cadre_evaluator_finish(void)
         show_failure(&error);
     }
     evaluator.over = true;
+    if (evaluator.crew != NULL) {
+        parameters_end(evaluator.crew);
+    }
     crew_free(evaluator.crew);
     evaluator.crew = NULL;
     return error.code == CADRE_OK ? 0 : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/crew/hands.h"
+#include "worker/library/runtime/roles/hands.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 
 #include "worker/library/crash/crash.h"
 #include "worker/library/ps/server.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_worker.h"
 
 static const char host[] = "127.0.0.1";
@@ -126,7 +127,7 @@ static void *work(void *user)
     crash_thread("crew worker", hand->crew->index);
     struct cadre_error error = {0};
     crew_enter(hand->crew);
-    cadre_status status = crew_meet(hand->crew, &error);
+    cadre_status status = crew_meet(hand->crew, closure_unwanted, &error);
     if (status == CADRE_OK) {
         status = closure_worker_run(hand->crew, &error);
     }

@@ -4,10 +4,10 @@
 
 #include "worker/library/ps/server.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_worker.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/program/program.h"
@@ -58,7 +58,7 @@ static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error
 
 static cadre_status serve_closures(struct crew_state *crew, struct cadre_error *error)
 {
-    CADRE_TRY(crew_meet(crew, error));
+    CADRE_TRY(crew_meet(crew, closure_unwanted, error));
     CADRE_TRY(parameters_begin(crew, error));
     return closure_worker_run(crew, error);
 }
@@ -97,6 +97,7 @@ static cadre_status serve(struct cadre_error *error)
             crew->role == ROLE_SERVER ? serve_parameters(crew, error) : serve_closures(crew, error);
         status = settle(crew, status, error);
     }
+    parameters_end(crew);
     crew_free(crew);
     return status;
 }

@@ -6,12 +6,10 @@
 #include "common/base/clock.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/crew/hands.h"
-#include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static const char function[] = "cadre_strategy_parameter_server";
@@ -100,21 +98,6 @@ static cadre_status shape_of(const struct environment *environment,
     return CADRE_OK;
 }
 
-/* The others are there. */
-static cadre_status begin(cadre_strategy *strategy, bool by_hand, struct cadre_error *error)
-{
-    struct crew_state *crew = strategy->crew;
-    crew_set_current(crew);
-    if (by_hand) {
-        CADRE_TRY(hands_open(crew, error));
-    }
-    CADRE_TRY(crew_meet(crew, error));
-    CADRE_TRY(parameters_begin(crew, error));
-    CADRE_TRY(crew_await_servers(crew, error));
-    CADRE_TRY(scheduler_begin(crew, strategy, error));
-    return by_hand ? hands_start_workers(crew->hands, error) : CADRE_OK;
-}
-
 static cadre_status create(const cadre_parameter_server_options *options,
     cadre_strategy **ret_strategy, struct cadre_error *error)
 {
@@ -129,7 +112,8 @@ static cadre_status create(const cadre_parameter_server_options *options,
     }
     CADRE_TRY(shape_of(environment, options, &shape, error));
     CADRE_TRY(strategy_create(&shape, &strategy, error));
-    cadre_status status = begin(strategy, environment->role == ROLE_NONE, error);
+    cadre_status status =
+        chief_begin(strategy->crew, strategy, environment->role == ROLE_NONE, error);
     if (status != CADRE_OK) {
         strategy_end(strategy, error);
         cadre_strategy_release(strategy);
