@@ -12,7 +12,7 @@
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -15,7 +15,8 @@
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/outside.h"
@@ -30,6 +31,22 @@
 #include "worker/library/runtime/variables/variable.h"
 
 #define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
+
+cadre_status strategy_check_program(const char *function, struct cadre_error *error)
+{
+    struct plain_standing ignored;
+    if (program_environment() == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "no strategy can be made before cadre_init; call it first in main");
+    }
+    if (plain_stands(&ignored)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in a program that called cadre_plain_init; it has one of the two, so "
+            "leave that out, or use the calls of cadre/plain.h instead of a strategy",
+            function);
+    }
+    return CADRE_OK;
+}
 
 /* Their ids follow from the generation. */
 static void name_replicas(cadre_strategy *strategy)

@@ -11,7 +11,6 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -108,22 +107,6 @@ static cadre_status choose_parameter(const struct request *request,
     const char *const names[] = {request->parameter != NULL ? request->parameter : only};
     const struct device_inventory inventory = inventory_for(names, 1);
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
-}
-
-cadre_status strategy_check_program(const char *function, struct cadre_error *error)
-{
-    struct plain_standing ignored;
-    if (program_environment() == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "no strategy can be made before cadre_init; call it first in main");
-    }
-    if (plain_stands(&ignored)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called in a program that called cadre_plain_init; it has one of the two, so "
-            "leave that out, or use the calls of cadre/plain.h instead of a strategy",
-            function);
-    }
-    return CADRE_OK;
 }
 
 static cadre_status create(

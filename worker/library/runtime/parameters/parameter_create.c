@@ -259,6 +259,7 @@ static cadre_status create(
         return status;
     }
     CADRE_TRY(parameters_add(parameters, &parameter, error));
+    parameters->streamed.ops = &parameters_streamed_ops;
     strategy->streamed = &parameters->streamed;
     *ret_parameter = parameter;
     return CADRE_OK;

@@ -22,7 +22,6 @@ cadre_status parameters_begin(struct crew_state *crew, struct cadre_error *error
     if (parameters == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for parameters");
     }
-    parameters->streamed.ops = &parameters_streamed_ops;
     parameters->crew = crew;
     pthread_mutex_init(&parameters->lock, NULL);
     crew->parameters = parameters;

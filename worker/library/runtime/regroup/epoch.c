@@ -8,7 +8,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"

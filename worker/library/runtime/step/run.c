@@ -18,7 +18,7 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"

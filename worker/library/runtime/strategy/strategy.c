@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/strategy/strategy.h"
 
-#include "cadre/strategy.h"
-#include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/regroup/generation.h"
-#include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/strategy/scope.h"
 
 uint32_t strategy_rank_of(const cadre_strategy *strategy)
 {
@@ -71,57 +66,6 @@ uint64_t strategy_position(const cadre_strategy *strategy)
     return task_position(strategy->task);
 }
 
-/* By hand workers are threads of the chief's program, and know its strategy. */
-bool strategy_on_worker(const cadre_strategy *strategy)
-{
-    return strategy->crew != NULL && context_worker();
-}
-
-cadre_status strategy_require_inside(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
-{
-    CADRE_TRY(context_require_cross(function, error));
-    CADRE_TRY(argument_require(strategy, function, "strategy", error));
-    if (!strategy_lives(strategy)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called after the strategy had ended, and with it all that was made in it; call "
-            "it before cadre_finish",
-            function);
-    }
-    if (strategy_on_worker(strategy)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called in a function that a worker runs; call it in the chief's program, "
-            "outside of closures",
-            function);
-    }
-    CADRE_TRY(scope_require(strategy, function, error));
-    if (atomic_load(&strategy->step.running) && context_strategy() == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by another thread while a step is running; call it between steps",
-            function);
-    }
-    return CADRE_OK;
-}
-
-cadre_status strategy_require(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
-{
-    CADRE_TRY(strategy_require_inside(strategy, function, error));
-    if (context_strategy() != NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called inside %s, while a step is running; call it between steps", function,
-            context_merging() ? "the function of cadre_merge_call" : "an update of a variable");
-    }
-    return CADRE_OK;
-}
-
-cadre_status strategy_enter(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
-{
-    cadre_status status = strategy_require(strategy, function, error);
-    return status == CADRE_OK ? strategy_check(strategy, error) : status;
-}
-
 /* --- calls on each replica --- */
 
 struct each {
@@ -157,26 +101,4 @@ cadre_status strategy_each_replica(
     }
     return worst == NULL ? CADRE_OK
                          : cadre_error_set(error, worst->status, "%s", worst->error.text);
-}
-
-/* --- public --- */
-
-uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
-{
-    return strategy_lives(strategy) ? strategy_tasks(strategy) * strategy->local_replicas : 0;
-}
-
-uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
-{
-    return strategy_lives(strategy) ? strategy->local_replicas : 0;
-}
-
-bool cadre_strategy_is_chief(const cadre_strategy *strategy)
-{
-    return strategy_lives(strategy) && strategy_rank_of(strategy) == 0;
-}
-
-uint64_t cadre_strategy_position(const cadre_strategy *strategy)
-{
-    return strategy_lives(strategy) ? strategy_position(strategy) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/lifecycle/preemption.h"
+#include "worker/library/runtime/preemption/preemption.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/strategy/living.h"
-#include "worker/library/runtime/lifecycle/notice.h"
+#include "worker/library/runtime/preemption/notice.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/lifecycle/notice.h"
+#include "worker/library/runtime/preemption/notice.h"
 
 #include <errno.h>
 #include <poll.h>
