@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/model/task_message.h"
+#include "common/pure/assert.h"
 
 /* Longer than any step should take; without a limit, programs that disagree would hang. */
 #define COLLECTIVE_TIMEOUT_S     1800
@@ -268,90 +269,79 @@ static cadre_status read_attachment(struct environment *environment, struct cadr
         "CADRE_SOCKET", "", environment->socket_path, sizeof environment->socket_path, error);
 }
 
-cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error)
+/* Which task of which job this is. Of a crew the tasks of the ledger are one, its chief. */
+static cadre_status read_place(
+    struct environment *environment, uint64_t *ret_tasks, struct cadre_error *error)
 {
-    *ret_environment = (struct environment){0};
-    uint64_t job = 0;
-    uint64_t slot = 0;
-    uint64_t tasks = 1;
     uint64_t tasks_min = 1;
     uint64_t replicas = 0;
-    ret_environment->server_memory = -1;
-    cadre_status status = check_frame(error);
-    if (status == CADRE_OK) {
-        status = read_role(&ret_environment->role, error);
-    }
-    bool in_crew = ret_environment->role != ROLE_NONE;
-    if (status == CADRE_OK) {
-        status = in_crew                          ? read_crew(ret_environment, error)
-                 : getenv("CADRE_SOCKET") == NULL ? read_threads(ret_environment, error)
-                                                  : CADRE_OK;
-    }
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_TASKS", 1, LIMIT_TASKS_PER_JOB, 1, &tasks, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_TASKS_MIN", 1, tasks, tasks, &tasks_min, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_REPLICAS", 0, LIMIT_REPLICAS_PER_TASK, 0, &replicas, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_JOB", 1, UINT64_MAX, 0, &job, error);
-    }
-    if (status == CADRE_OK) {
-        uint64_t slots = in_crew ? crew_tasks(&ret_environment->crew) : tasks;
-        status = read_number("CADRE_SLOT", 0, slots - 1, 0, &slot, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_number(
-            "CADRE_INCARNATION", 1, UINT64_MAX, 1, &ret_environment->incarnation, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_text("CADRE_MESH_HOST", "127.0.0.1", ret_environment->mesh_host,
-            sizeof ret_environment->mesh_host, error);
-        ret_environment->mesh_host_given = getenv("CADRE_MESH_HOST") != NULL;
-    }
-    if (status == CADRE_OK) {
-        status = read_text("CADRE_OUTPUT_DIR", ".", ret_environment->output_folder,
-            sizeof ret_environment->output_folder, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_checkpoints(ret_environment, error);
-    }
+    uint64_t slot = 0;
+    bool in_crew = environment->role != ROLE_NONE;
+    CADRE_TRY(read_number("CADRE_TASKS", 1, LIMIT_TASKS_PER_JOB, 1, ret_tasks, error));
+    uint64_t tasks = *ret_tasks;
+    CADRE_TRY(read_number("CADRE_TASKS_MIN", 1, tasks, tasks, &tasks_min, error));
+    CADRE_TRY(read_number("CADRE_REPLICAS", 0, LIMIT_REPLICAS_PER_TASK, 0, &replicas, error));
+    CADRE_TRY(read_number("CADRE_JOB", 1, UINT64_MAX, 0, &environment->job, error));
+    uint64_t slots = in_crew ? crew_tasks(&environment->crew) : tasks;
+    CADRE_ASSERT(slots > 0);
+    CADRE_TRY(read_number("CADRE_SLOT", 0, slots - 1, 0, &slot, error));
+    CADRE_TRY(read_number("CADRE_INCARNATION", 1, UINT64_MAX, 1, &environment->incarnation, error));
+    environment->slot = (uint32_t)slot;
+    environment->tasks = in_crew ? 1 : (uint32_t)tasks;
+    environment->tasks_min = in_crew ? 1 : (uint32_t)tasks_min;
+    environment->replicas = (uint32_t)replicas;
+    return CADRE_OK;
+}
+
+/* Where its mesh listens, and where its files are. */
+static cadre_status read_places(struct environment *environment, struct cadre_error *error)
+{
+    CADRE_TRY(read_text("CADRE_MESH_HOST", "127.0.0.1", environment->mesh_host,
+        sizeof environment->mesh_host, error));
+    environment->mesh_host_given = getenv("CADRE_MESH_HOST") != NULL;
+    CADRE_TRY(read_text("CADRE_OUTPUT_DIR", ".", environment->output_folder,
+        sizeof environment->output_folder, error));
+    return read_checkpoints(environment, error);
+}
+
+static cadre_status read_limits(struct environment *environment, struct cadre_error *error)
+{
     uint64_t backtrace = 1;
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_BACKTRACE", 0, 1, 1, &backtrace, error);
-        ret_environment->backtrace = backtrace == 1;
-    }
     uint64_t timeout_s = 0;
-    if (status == CADRE_OK) {
-        status = read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,
-            COLLECTIVE_TIMEOUT_S, &timeout_s, error);
-        ret_environment->collective_timeout_us = timeout_s * CADRE_US_PER_S;
+    CADRE_TRY(read_number("CADRE_BACKTRACE", 0, 1, 1, &backtrace, error));
+    CADRE_TRY(read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,
+        COLLECTIVE_TIMEOUT_S, &timeout_s, error));
+    environment->backtrace = backtrace == 1;
+    environment->collective_timeout_us = timeout_s * CADRE_US_PER_S;
+    return CADRE_OK;
+}
+
+cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error)
+{
+    struct environment *environment = ret_environment;
+    bool daemon = getenv("CADRE_SOCKET") != NULL;
+    uint64_t tasks = 1;
+    *environment = (struct environment){.server_memory = -1};
+    CADRE_TRY(check_frame(error));
+    CADRE_TRY(read_role(&environment->role, error));
+    if (environment->role != ROLE_NONE) {
+        CADRE_TRY(read_crew(environment, error));
+    } else if (!daemon) {
+        CADRE_TRY(read_threads(environment, error));
     }
-    if (status == CADRE_OK) {
-        status = read_strategy(ret_environment->strategy, error);
-    }
-    if (status == CADRE_OK && getenv("CADRE_SOCKET") != NULL) {
-        status = read_attachment(ret_environment, error);
-    } else if (status == CADRE_OK) {
-        status = read_cluster(ret_environment, error);
-    }
-    if (status == CADRE_OK) {
-        status = read_preemption(ret_environment, error);
-    }
-    if (status == CADRE_OK && tasks > 1 && !ret_environment->attached) {
+    CADRE_TRY(read_place(environment, &tasks, error));
+    CADRE_TRY(read_places(environment, error));
+    CADRE_TRY(read_limits(environment, error));
+    CADRE_TRY(read_strategy(environment->strategy, error));
+    CADRE_TRY(daemon ? read_attachment(environment, error) : read_cluster(environment, error));
+    CADRE_TRY(read_preemption(environment, error));
+    if (tasks > 1 && !environment->attached) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "CADRE_TASKS is %" PRIu64 " but CADRE_SOCKET is not set: several tasks need a daemon, "
             "start them with `cadre run -n %" PRIu64 "`, or a cluster in TF_CONFIG",
             tasks, tasks);
     }
-    ret_environment->by_hand = !ret_environment->attached;
-    ret_environment->job = job;
-    ret_environment->slot = (uint32_t)slot;
-    ret_environment->tasks = in_crew ? 1 : (uint32_t)tasks; /* of the ledger */
-    ret_environment->tasks_min = in_crew ? 1 : (uint32_t)tasks_min;
-    ret_environment->replicas = (uint32_t)replicas;
-    return status == CADRE_OK && in_crew ? check_slot(ret_environment, error) : status;
+    environment->by_hand = !environment->attached;
+    CADRE_ASSERT(environment->tasks_min <= environment->tasks);
+    return environment->role != ROLE_NONE ? check_slot(environment, error) : CADRE_OK;
 }
