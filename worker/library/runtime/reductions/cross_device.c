@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -72,6 +73,7 @@ cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     CADRE_TRY(choose_default(strategy->devices.pointers, strategy->devices.count,
         devices_inventory().gpus, dtype, &chosen, error));
     ret_ops->kind = chosen.kind;
+    CADRE_ASSERT(ret_ops->kind != CADRE_CROSS_DEVICE_AUTO);
     if (ret_ops->implementation == CADRE_COMMUNICATION_AUTO) {
         ret_ops->implementation = chosen.implementation;
     }
@@ -147,8 +149,10 @@ cadre_status cadre_strategy_cross_device_ops(
 static cadre_status sum_in_order(cadre_tensor *const tensors[], uint32_t count,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
+    CADRE_ASSERT(count > 0);
     CADRE_TRY(tensor_copy(tensors[0], ret_tensor, error));
     for (uint32_t i = 1; i < count; i++) {
+        CADRE_ASSERT(cadre_tensor_bytes(tensors[i]) == cadre_tensor_bytes(*ret_tensor));
         numbers_add(cadre_tensor_data(*ret_tensor), cadre_tensor_const_data(tensors[i]),
             cadre_tensor_count(*ret_tensor), cadre_tensor_dtype(*ret_tensor), false);
     }
@@ -160,6 +164,7 @@ cadre_status cross_device_sum(cadre_cross_device_kind kind, cadre_reduce_op op,
     struct cadre_error *error)
 {
     uint32_t first = kind == CADRE_CROSS_DEVICE_HIERARCHICAL_COPY ? (count + 1) / 2 : count;
+    CADRE_ASSERT(kind != CADRE_CROSS_DEVICE_AUTO);
     cadre_tensor *sum = NULL;
     *ret_tensor = NULL;
     CADRE_TRY(sum_in_order(tensors, first, &sum, error));

@@ -11,6 +11,7 @@
 
 #include "cadre/reduce.h"
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -41,6 +42,7 @@ static cadre_status tell_sizes(cadre_strategy *strategy, uint32_t local, int64_t
     *ret_sizes = NULL;
     const struct mesh_buffer one = {.data = &count, .bytes = sizeof count, .dtype = MESH_I64};
     CADRE_TRY(collective_sum(strategy, local, &one, 1, key, error));
+    CADRE_ASSERT(count > 0);
     int64_t *sizes = calloc((size_t)count, sizeof *sizes);
     if (sizes == NULL) {
         return cadre_error_set(
@@ -69,6 +71,7 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
     CADRE_FREE_AT_EXIT int64_t *sizes = NULL;
     CADRE_FREE_AT_EXIT size_t *bytes = NULL;
     uint32_t count = 0;
+    CADRE_ASSERT(axis < cadre_tensor_rank(own));
     CADRE_TRY(tell_sizes(strategy, local, cadre_tensor_dim(own, axis),
         collective_key_tensor(collective_key(key, axis), own, axis), &sizes, &count, error));
     bytes = calloc(count, sizeof *bytes);
@@ -100,6 +103,7 @@ static cadre_status gather_here(
         cadre_tensor *result = NULL;
         CADRE_TRY(
             gather_component(strategy, local, own, (uint32_t)gathering->axis, i, &result, error));
+        CADRE_ASSERT(result != NULL);
         if (local == 0) {
             gathering->results[i] = result;
         } else {

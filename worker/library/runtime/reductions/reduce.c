@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
@@ -112,6 +113,8 @@ static cadre_status make_parts(const struct reduction *reduction, uint32_t local
     struct parts *parts, struct cadre_error *error)
 {
     cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
+    CADRE_ASSERT(parts->count == 0);
+    CADRE_ASSERT(value->components <= CADRE_ELEMENT_TENSORS_MAX);
     for (uint32_t i = 0; i < value->components; i++) {
         const cadre_tensor *own = *per_replica_at(value, i, local);
         CADRE_TRY(
@@ -130,6 +133,7 @@ static cadre_status sum_parts(cadre_strategy *strategy, uint32_t local,
     const struct reduction *reduction, struct parts *parts, struct cadre_error *error)
 {
     struct mesh_buffer buffers[CADRE_ELEMENT_TENSORS_MAX + 1] = {{0}};
+    CADRE_ASSERT(parts->count > 0);
     for (uint32_t i = 0; i < parts->count; i++) {
         CADRE_TRY(
             collective_dtype(cadre_tensor_dtype(parts->tensors[i]), &buffers[i].dtype, error));
@@ -147,6 +151,7 @@ static cadre_status reduce_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct reduction *reduction = user;
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (local == 0) { /* an attempt before this one may have got so far */
         results_release(reduction);
     }
@@ -189,6 +194,7 @@ static cadre_status take_axes(const cadre_tensor *tensor, uint32_t component, co
     for (uint32_t i = 0; i < axis_count; i++) {
         CADRE_TRY(shape_check_axis(axes[i], rank, "the value", error));
         int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        CADRE_ASSERT(axis >= 0);
         if (along[axis]) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "axis %lld is given twice; give each axis once", (long long)axis);
@@ -246,6 +252,7 @@ static cadre_status reduce_checked(
 {
     char what[STRATEGY_WHAT_BYTES];
     const cadre_per_replica *given = reduction->value;
+    CADRE_ASSERT(given->replicas == strategy->local_replicas);
     cadre_per_replica *here;
     CADRE_TRY(values_on_host(given, &here, error));
     reduction->value = here;
@@ -277,6 +284,7 @@ static cadre_status reduce_values(cadre_strategy *strategy, struct reduction *re
 cadre_status reduce_elementwise(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
+    CADRE_ASSERT(op == CADRE_SUM || op == CADRE_MEAN);
     struct reduction reduction = {
         .function = function, .op = op, .value = value, .results = ret_tensors};
     return reduce_checked(strategy, &reduction, error);
@@ -334,6 +342,7 @@ bool reduce_is_zero(const cadre_tensor *tensor)
 static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *reduction,
     cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
 {
+    CADRE_ASSERT(tensor_device(tensor) == NULL);
     cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
     for (uint32_t i = 0; i < value->replicas; i++) {
         *per_replica_at(value, 0, i) = cadre_tensor_retain(tensor);

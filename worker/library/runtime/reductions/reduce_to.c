@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/reductions/cross_device.h"
@@ -128,6 +129,7 @@ static cadre_status take_mirrored(const cadre_strategy *strategy, cadre_reduce_o
     struct cadre_error *error)
 {
     cadre_tensor *tensor = cadre_local_results(value, component)[0];
+    CADRE_ASSERT(cadre_per_replica_is_plain(value, component));
     if (op == CADRE_SUM && !reduce_is_zero(tensor)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "component %u of the value is one tensor that all %u replicas share, and was to be "
@@ -145,6 +147,7 @@ static cadre_status reduce_locally(const cadre_strategy *strategy, cadre_cross_d
 {
     cadre_status status = CADRE_OK;
     uint32_t done = 0;
+    CADRE_ASSERT(value->replicas == strategy->local_replicas);
     for (; status == CADRE_OK && done < value->components; done++) {
         status = cross_device_sum(kind, op, cadre_local_results(value, done),
             strategy->local_replicas, &ret_tensors[done], error);
@@ -207,6 +210,7 @@ static cadre_status reduce_here(cadre_strategy *strategy, const char *function, 
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     cadre_cross_device_ops ops;
+    CADRE_ASSERT(value->components > 0);
     cadre_dtype dtype = cadre_tensor_dtype(cadre_local_results(value, 0)[0]);
     bool alone = strategy->environment->tasks <= 1;
     CADRE_TRY(cross_device_choose(strategy, dtype, &ops, error));
@@ -265,6 +269,8 @@ static cadre_status reduce_pack(cadre_strategy *strategy, cadre_reduce_op op,
 {
     cadre_argument arguments[CADRE_ELEMENT_TENSORS_MAX];
     cadre_per_replica *joined = NULL;
+    CADRE_ASSERT(count > 0);
+    CADRE_ASSERT(count <= CADRE_ELEMENT_TENSORS_MAX);
     for (size_t i = 0; i < count; i++) {
         arguments[i] = (cadre_argument){.values = (cadre_per_replica *)(uintptr_t)values[i]};
     }
@@ -322,6 +328,7 @@ static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
     for (size_t at = 0; at < count;) {
         cadre_tensor *results[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
         size_t length = next_pack(values + at, count - at, most);
+        CADRE_ASSERT(length > 0);
         CADRE_TRY(reduce_pack(strategy, op, values + at, length, results, error));
         cadre_tensor **next = results;
         for (size_t i = at; i < at + length; i++) {

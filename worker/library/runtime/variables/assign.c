@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
@@ -94,6 +95,8 @@ static cadre_status check_context(
 static cadre_status assign_here(cadre_replica *replica, const struct assignment *assignment,
     uint32_t *updates, struct cadre_error *error)
 {
+    CADRE_ASSERT((assignment->value == NULL) != (assignment->values == NULL));
+    CADRE_ASSERT(updates == NULL || replica == NULL);
     cadre_variable *variable = assignment->variable;
     CADRE_TRY(assignment->values != NULL ? check_values(assignment, error)
                                          : check_value(assignment, assignment->value, error));
@@ -131,6 +134,7 @@ cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     uint32_t local = 0;
+    CADRE_ASSERT(assignment->function != NULL);
     bool updates = replica == NULL && context_update(&local);
     cadre_status status = check_context(replica, assignment, error);
     if (status == CADRE_OK && assignment->values == NULL) {

@@ -2,6 +2,7 @@
  * A value is written to a component, each wherever it is. */
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
@@ -26,6 +27,7 @@ static cadre_status write_on_device(const cadre_variable *variable,
 {
     const struct device *device = component->device;
     const void *data = cadre_tensor_const_data(from);
+    CADRE_ASSERT(tensor_device(from) == device);
     variable_wrote(variable);
     if (variable->bytes == 0) {
         return CADRE_OK;
@@ -62,6 +64,8 @@ cadre_status assign_write(const cadre_variable *variable,
     struct device *device = component->device;
     struct device *source = tensor_device(from);
     cadre_tensor *here = NULL;
+    CADRE_ASSERT(cadre_tensor_bytes(from) == variable->bytes);
+    CADRE_ASSERT(variable->dtype != CADRE_STRING);
     if (device == NULL && source == NULL) {
         write_on_host(variable, component->value, cadre_tensor_const_data(from), how);
         return CADRE_OK;

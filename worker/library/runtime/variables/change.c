@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/change.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
@@ -29,6 +30,7 @@ static uint32_t pieces(const struct change *change)
 static cadre_status change_here(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
+    CADRE_ASSERT(change->each != NULL);
     cadre_status status = change->once == NULL ? CADRE_OK : change->once(change, error);
     for (uint32_t local = 0; status == CADRE_OK && local < pieces(change); local++) {
         cadre_tensor *unasked = NULL;
@@ -44,6 +46,7 @@ static cadre_status change_here(
 static void settle(const struct change *change)
 {
     cadre_strategy *strategy = change->variable->strategy;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     outside_settle(strategy, change->variable);
     change->variable->restored = false;
     for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
@@ -130,6 +133,7 @@ static cadre_status change_in_a_step(
     struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
     uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
     cadre_strategy *strategy = change->variable->strategy;
+    CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
     cadre_status status = cadre_run(strategy, change_step, NULL, n_outputs, &stepping, &outputs);
     strategy->changes = false;
@@ -156,6 +160,7 @@ cadre_status change_make(
     const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->variable->strategy;
+    CADRE_ASSERT(change->variable->kind != CADRE_VARIABLE_REGULAR);
     cadre_per_replica *outputs = NULL;
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;

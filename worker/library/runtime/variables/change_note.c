@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/replica/collective_key.h"
 
 uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
@@ -29,6 +30,7 @@ const char *change_text(const char *function, const cadre_variable *variable, co
     char text[CHANGE_TEXT_BYTES])
 {
     char name[VARIABLE_SHORT_BYTES];
+    CADRE_ASSERT(function != NULL);
     snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
         value == NULL ? "" : ", ", value == NULL ? "" : value);
     return text;

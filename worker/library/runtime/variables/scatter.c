@@ -2,6 +2,7 @@
  * Scatter: sparse values are combined over the replicas, then applied row by row. */
 #include "cadre/scatter.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
@@ -27,6 +28,8 @@ static cadre_status scatter_component(const struct scatter *scatter,
     const struct variable_component *component, const cadre_sparse *value,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(tensor_device(value->values) == NULL);
+    CADRE_ASSERT(tensor_device(value->indices) == NULL);
     void *to = NULL;
     CADRE_TRY(component_edit_begin(scatter->variable, component, &to, error));
     scatter_rows(scatter->variable, to, scatter->op, value);
@@ -146,6 +149,7 @@ static cadre_status combine(cadre_replica *replica, const struct scatter *scatte
     cadre_sparse *ret_combined, struct cadre_error *error)
 {
     cadre_tensor *parts[2] = {NULL, NULL};
+    CADRE_ASSERT(scatter->variable->aggregation != CADRE_AGGREGATION_NONE);
     cadre_tensor *all[2] = {NULL, NULL};
     cadre_status status = offer(replica, scatter, parts, error);
     if (status == CADRE_OK) {
@@ -180,6 +184,7 @@ static cadre_status scatter_in_replica(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     cadre_sparse combined = {0};
+    CADRE_ASSERT(scatter->variable->strategy == replica->strategy);
     CADRE_TRY(share_check(replica, scatter->variable, error));
     if (scatter->variable->aggregation == CADRE_AGGREGATION_NONE) {
         return write(replica, scatter, scatter->value, error);

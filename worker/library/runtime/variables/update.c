@@ -2,6 +2,7 @@
  * cadre_variable_update: a function of the program for each component of a variable. */
 #include "cadre/assign.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
@@ -22,6 +23,7 @@ static cadre_status call_function(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     const struct update *update = change->what;
+    CADRE_ASSERT(update->inputs == NULL || local < update->inputs->replicas);
     cadre_variable *variable = change->variable;
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     struct context_frame frame;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -54,6 +55,7 @@ const char *variable_short_name(const cadre_variable *variable, char text[VARIAB
 /* Strings live in a tensor, all others in components. */
 static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->component_count > 0);
     if (!variable_begins(variable)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
     }
@@ -98,6 +100,7 @@ static cadre_status fill_in(
     cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
 {
     variable->strategy = plan->strategy;
+    CADRE_ASSERT(strlen(plan->name) < sizeof variable->name); /* it was checked */
     variable->dtype = plan->dtype;
     variable->rank = plan->rank;
     variable->aggregation = plan->options->aggregation;
@@ -147,7 +150,9 @@ cadre_status variable_new(
 
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local)
 {
-    return &variable->components[is_single(variable->kind) ? 0 : local];
+    uint32_t at = is_single(variable->kind) ? 0 : local;
+    CADRE_ASSERT(at < variable->component_count);
+    return &variable->components[at];
 }
 
 /* --- looking at them --- */
@@ -165,6 +170,7 @@ bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *
         }
     }
     *ret_place = low;
+    CADRE_ASSERT(low <= strategy->variable_count);
     return low < strategy->variable_count && strcmp(strategy->variables[low]->name, name) == 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -46,6 +47,7 @@ bool variable_begins(const cadre_variable *variable)
     }
     if (room) {
         size_t at = place_of(variable);
+        CADRE_ASSERT(at == living.count || living.all[at] != variable);
         memmove(living.all + at + 1, living.all + at, (living.count - at) * sizeof living.all[0]);
         living.all[at] = variable;
         living.count++;
@@ -75,6 +77,7 @@ bool variable_lives(const cadre_variable *variable)
     pthread_mutex_lock(&living.lock);
     size_t at = place_of(variable);
     bool lives = at < living.count && living.all[at] == variable;
+    CADRE_ASSERT(at <= living.count);
     pthread_mutex_unlock(&living.lock);
     return lives;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -49,6 +50,7 @@ static cadre_status value_new_on(const cadre_variable *variable, struct device *
     void **ret_value, struct cadre_error *error)
 {
     size_t bytes = room_of(variable);
+    CADRE_ASSERT(device != NULL);
     CADRE_TRY(device->ops->memory_get(device->index, bytes, device->compute, ret_value, error));
     cadre_status status = device->ops->fill(*ret_value, 0, bytes, device->compute, error);
     if (status != CADRE_OK) {
@@ -61,6 +63,7 @@ static cadre_status value_new_on(const cadre_variable *variable, struct device *
 cadre_status value_new(const cadre_variable *variable, struct device *device, void **ret_value,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->dtype != CADRE_STRING);
     *ret_value = NULL;
     if (device != NULL) {
         return value_new_on(variable, device, ret_value, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/variable_share.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -26,6 +27,7 @@ cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
     struct variable_component **ret_component, struct cadre_error *error)
 {
     *ret_component = NULL;
+    CADRE_ASSERT(variable->strategy == replica->strategy);
     if (is_shared(replica, variable) && replica->local != 0) {
         return CADRE_OK;
     }
