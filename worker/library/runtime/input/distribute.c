@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/input/node.h"
 #include "worker/library/runtime/border/border.h"
@@ -94,6 +95,7 @@ static cadre_status keep_dataset(
         strategy->datasets = grown;
         strategy->dataset_capacity = capacity;
     }
+    CADRE_ASSERT(distributed->stream == strategy->dataset_count + 1);
     strategy->datasets[strategy->dataset_count++] = distributed;
     return CADRE_OK;
 }
@@ -108,6 +110,7 @@ static cadre_status tell_stream(
             distributed->name, LIMIT_STREAMS);
     }
     distributed->stream = strategy->dataset_count + 1;
+    CADRE_ASSERT(distributed->input != NULL);
     const struct task_stream stream = {.stream = distributed->stream,
         .name = distributed->name,
         .samples = distributed_input_source_samples(distributed->input),
@@ -134,6 +137,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     struct cadre_error *error)
 {
     CADRE_TRY(check_options(strategy, options, made->function != NULL, error));
+    CADRE_ASSERT((made->data == NULL) != (made->function == NULL));
     cadre_distributed_dataset *distributed = calloc(1, sizeof *distributed);
     if (distributed == NULL) {
         return cadre_error_set(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/input/input.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -44,6 +45,8 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
 {
     struct cursor cursor = {.first = position, .begin = position, .steps = 1};
     uint64_t end = position + 1;
+    CADRE_ASSERT(distributed == NULL || distributed->strategy == strategy);
+    CADRE_ASSERT(distributed == NULL || distributed->at.epochs_begun > 0);
     if (distributed != NULL) {
         cursor = (struct cursor){.stream = distributed->stream,
             .epoch = distributed->at.epochs_begun - 1,
@@ -101,6 +104,7 @@ void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps)
 {
     struct dataset_position *at = &distributed->at;
     bool news = !at->ended && distributed->steps < 0;
+    CADRE_ASSERT(at->epochs_begun > 0);
     at->ended = true;
     at->end = steps;
     if (news) {

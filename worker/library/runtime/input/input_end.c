@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/values/values.h"
@@ -49,6 +50,7 @@ static void *close_it(void *argument)
     crash_thread("input end", 0);
     distributed_close(closing->distributed);
     pthread_mutex_lock(&closing->lock);
+    CADRE_ASSERT(!closing->closed);
     closing->closed = true;
     bool left = closing->left;
     pthread_cond_signal(&closing->changed);

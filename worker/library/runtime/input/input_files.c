@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -17,6 +18,7 @@
 static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     uint64_t files = distributed->shares.file_count;
+    CADRE_ASSERT(workers > 0);
     if (distributed->warned_files || files >= workers || distributed->strategy->roster.rank != 0) {
         return;
     }
@@ -85,6 +87,7 @@ cadre_status files_begin(
     const cadre_strategy *strategy = distributed->strategy;
     uint32_t workers = strategy->roster.member_count;
     uint64_t epoch = distributed->at.epochs_begun - 1;
+    CADRE_ASSERT(distributed->at.epochs_begun > 0);
     bool was_short = distributed->has_shares && distributed->shares.file_count < workers;
     distributed->uncut = (struct cadre_error){0};
     file_shares_clear(&distributed->shares);
@@ -114,6 +117,7 @@ cadre_status files_begin(
 /* Whether the files that are left are those workers' by turns. */
 static bool is_dealt(const struct file_shares *shares, uint32_t workers)
 {
+    CADRE_ASSERT(workers > 0);
     uint32_t turn = 0;
     bool dealt = shares->workers == workers;
     for (size_t i = 0; dealt && i < shares->file_count; i++) {
@@ -144,6 +148,7 @@ bool files_deal(cadre_distributed_dataset *distributed)
 static bool has_table(const struct batch_source *source)
 {
     const cadre_distributed_dataset *distributed = source->dataset;
+    CADRE_ASSERT(distributed != NULL);
     return distributed->has_shares && distributed->shares.epoch == source->epoch;
 }
 

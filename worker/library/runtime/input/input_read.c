@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/input/agree.h"
 #include "worker/library/runtime/input/input.h"
@@ -16,6 +17,7 @@
 
 static void seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
+    CADRE_ASSERT(distributed->prefetcher != NULL);
     if (distributed->reads_epoch != epoch || distributed->reads_step != step) {
         distributed->reads_epoch = epoch;
         distributed->reads_step = step;
@@ -96,11 +98,14 @@ static void take_files(struct fed_files *files, struct distributed_batch *batch)
 
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
 {
+    CADRE_ASSERT(value->source.dataset != NULL);
+    CADRE_ASSERT(batch->replicas == value->replicas);
     if (batch->staged != NULL) {
         batch->staged->finish(batch->staged);
         batch->staged = NULL;
     }
     for (uint32_t replica = 0; replica < batch->replicas; replica++) {
+        CADRE_ASSERT(batch->elements[replica].count >= value->components);
         for (uint32_t i = 0; i < value->components; i++) {
             cadre_tensor **from = &batch->elements[replica].tensors[i];
             cadre_tensor **to = per_replica_at(value, i, replica);

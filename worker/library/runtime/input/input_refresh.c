@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A batch that the program holds, in another layout or another generation. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/agree.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -51,6 +52,7 @@ static cadre_status read_anew(cadre_per_replica *batch, struct cadre_error *erro
 cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error)
 {
     const struct batch_source *source = &batch->source;
+    CADRE_ASSERT(source->dataset != NULL);
     const cadre_strategy *strategy = source->dataset->strategy;
     bool same = source->cut == source->dataset->cut;
     bool agreed = source->generation == strategy->roster.generation.number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/input/report_shards.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -27,6 +28,7 @@ static uint64_t fed_of(const struct file_share *file)
 {
     uint64_t fed = 0;
     for (size_t i = 0; i < file->fed_count; i++) {
+        CADRE_ASSERT(file->fed[i].end >= file->fed[i].first);
         fed += file->fed[i].end - file->fed[i].first;
     }
     return fed;

@@ -6,6 +6,7 @@
 
 #include "cadre/program.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -25,6 +26,7 @@ void reports_init(struct reports *reports, bool by_hand)
 
 static struct progress snapshot(const struct reports *reports)
 {
+    CADRE_ASSERT(reports->metric_count <= LIMIT_METRICS);
     struct progress progress = {
         .stream = reports->primary == NULL ? "" : reports->primary->name,
         .epoch = reports->epoch,
@@ -87,6 +89,7 @@ static void show_finished_epoch(struct reports *reports)
 void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
 {
     struct reports *reports = &strategy->reports;
+    CADRE_ASSERT(distributed->at.epochs_begun > 0);
     if (reports->primary == NULL) {
         reports->primary = distributed;
         reports->started_us = clock_monotonic_us();
@@ -111,6 +114,7 @@ void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows)
 {
     struct reports *reports = &strategy->reports;
+    CADRE_ASSERT(rows >= 0);
     if (distributed != reports->primary) {
         return;
     }
@@ -126,6 +130,7 @@ cadre_status reports_metric(
     cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
 {
     struct reports *reports = &strategy->reports;
+    CADRE_ASSERT(strlen(name) < sizeof reports->names[0]); /* it was checked */
     uint32_t at = 0;
     while (at < reports->metric_count && strcmp(reports->names[at], name) != 0) {
         at++;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
@@ -48,6 +49,7 @@ static cadre_status create_variable(cadre_strategy *strategy, const char *name,
 {
     int64_t dims[2];
     uint32_t rank = metric_state_dims(rule, dims);
+    CADRE_ASSERT(rank <= CADRE_COUNT_OF(dims));
     const cadre_variable_options options = {
         .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
     cadre_status status =
@@ -132,6 +134,7 @@ static cadre_status update(cadre_replica *replica, const cadre_metric *metric,
     int64_t dims[2];
     uint32_t rank = metric_state_dims(&metric->rule, dims);
     CADRE_TRY(tensor_create(CADRE_F64, rank, dims, &counted, error));
+    CADRE_ASSERT(cadre_tensor_count(counted) == metric->variable->count);
     cadre_status status = metric_count(&metric->rule, batch, cadre_tensor_data(counted), error);
     if (status == CADRE_OK) {
         const struct assignment added = {.function = "cadre_metric_update",

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/arithmetic/shape.h"
@@ -20,6 +21,7 @@ static bool has_targets(const struct metric_rule *rule)
 
 uint32_t metric_state_dims(const struct metric_rule *rule, int64_t ret_dims[2])
 {
+    CADRE_ASSERT(rule->thresholds >= 2);
     ret_dims[0] = rule->kind == CADRE_METRIC_SUM ? 1 : 2;
     ret_dims[1] = (int64_t)rule->thresholds - 1; /* a value lies between two of them */
     return rule->kind == CADRE_METRIC_AUC ? 2 : 1;
@@ -27,6 +29,8 @@ uint32_t metric_state_dims(const struct metric_rule *rule, int64_t ret_dims[2])
 
 static double number_at(const cadre_tensor *tensor, int64_t i)
 {
+    CADRE_ASSERT(i >= 0);
+    CADRE_ASSERT(i < cadre_tensor_count(tensor));
     double number;
     reals_double(tensor, i, 1, &number);
     return number;
@@ -115,6 +119,8 @@ static double weight_at(const struct metric_batch *batch, int64_t i, int64_t ter
         return 1;
     }
     int64_t count = cadre_tensor_count(batch->weights);
+    CADRE_ASSERT(count > 0);
+    CADRE_ASSERT(terms % count == 0);
     return number_at(batch->weights, count == 1 ? 0 : i / (terms / count));
 }
 
@@ -122,6 +128,7 @@ static double weight_at(const struct metric_batch *batch, int64_t i, int64_t ter
 static bool is_greatest(const cadre_tensor *scores, int64_t row, int64_t class)
 {
     int64_t classes = cadre_tensor_dim(scores, 1);
+    CADRE_ASSERT(class < classes);
     int64_t best = 0;
     for (int64_t i = 1; i < classes; i++) {
         best = number_at(scores, row * classes + i) > number_at(scores, row * classes + best)
@@ -200,6 +207,7 @@ static cadre_status count_terms(const struct metric_rule *rule, const struct met
 static uint32_t exceeded(const struct metric_rule *rule, double value)
 {
     double last = rule->thresholds - 1;
+    CADRE_ASSERT(value >= 0);
     uint32_t i = (uint32_t)(value * last);
     i = i > rule->thresholds - 2 ? rule->thresholds - 2 : i;
     while (i > 0 && !(value > i / last)) {
@@ -208,6 +216,7 @@ static uint32_t exceeded(const struct metric_rule *rule, double value)
     while (i + 1 < rule->thresholds - 1 && value > (i + 1) / last) {
         i++;
     }
+    CADRE_ASSERT(i < rule->thresholds - 1);
     return i;
 }
 
