@@ -15,6 +15,7 @@
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
 
 #define CLOSURES 200
 
@@ -247,7 +248,7 @@ static int count_on(const char *first)
     }
     if (cadre_schedule(strategy, "train", NULL, 0, NULL) != CADRE_OK ||
         cadre_join(strategy) != CADRE_OK || cadre_strategy_position(strategy) != 2 ||
-        strategy->reports.step != 2) {
+        strategy->reports->step != 2) {
         return 4; /* what people see goes on too */
     }
     cadre_strategy_release(strategy);

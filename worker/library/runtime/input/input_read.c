@@ -9,6 +9,7 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
 
 /* A reader that passes over what was read before says so after this long, and again after that. */
 #define REPLAY_SILENT_US CADRE_US_PER_S
@@ -45,7 +46,7 @@ static void await_batch(cadre_distributed_dataset *distributed)
         uint64_t now_us = clock_monotonic_us();
         bool due = shown_us == 0 || now_us - shown_us >= every_us;
         wait_us = REPLAY_DRAW_US;
-        if (due && strategy->reports.show &&
+        if (due && reports_are_shown(strategy) &&
             distributed_input_replayed(distributed->input, &done, &wanted)) {
             shown_us = now_us;
             show_replay(distributed->name, done, wanted, now_us - began_us, false);

@@ -16,6 +16,7 @@
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
 
 /* What went wrong in the loop and was not looked at. */
 static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)
@@ -160,7 +161,7 @@ int cadre_finish(cadre_strategy *strategy)
     } else if (status != CADRE_OK) {
         border(status, &error);
         if (strategy_lives(strategy)) {
-            reports_end(&strategy->reports);
+            reports_end(strategy);
         }
         show_failure(&error);
     }

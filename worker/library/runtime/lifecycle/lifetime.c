@@ -29,6 +29,7 @@
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/input/reports.h"
 
 #define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
@@ -104,7 +105,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = preemption_open(strategy, error);
     }
     if (status == CADRE_OK) {
-        reports_init(&strategy->reports, strategy->environment->by_hand);
+        status = reports_open(strategy, error);
     }
     return status;
 }
@@ -163,6 +164,7 @@ static void strategy_free(cadre_strategy *strategy)
     crew_free(strategy->crew);
     device_list_clear(&strategy->devices);
     device_list_clear(&strategy->parameter);
+    reports_free(strategy);
     free(strategy->datasets);
     free(strategy->variables);
     free(strategy->replicas);
@@ -220,7 +222,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     preemption_close(strategy);
     restore_close(strategy);
     checkpointer_close(strategy->checkpointer);
-    reports_end(&strategy->reports);
+    reports_end(strategy);
     if (strategy->crew != NULL) {
         chief_end(strategy->crew);
     }

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/devices/devices.h"
 
 static const char function[] = "cadre_strategy_parameter_server";
 

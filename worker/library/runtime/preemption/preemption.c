@@ -13,6 +13,7 @@
 #include "worker/library/runtime/preemption/notice.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
 
 _Static_assert(CADRE_EXIT_PREEMPTED == JOB_EXIT_PREEMPTED, "a task and its job exit with the same");
 
@@ -100,7 +101,7 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
     (void)preemption_left(strategy, &exit_code);
     cadre_check_exits(CADRE_CANCELLED, exit_code); /* of what the program does not expect */
     if (environment->by_hand && strategy->roster.rank == 0) {
-        reports_end(&strategy->reports);
+        reports_end(strategy);
         show_warning("preempted: saved at step %llu; CADRE_RESTORE=%s/checkpoint-%llu.json goes on "
                      "from there",
             position,

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/collectives/collective_pack.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
+#include "worker/library/runtime/devices/devices.h"
 
 /* --- the choice --- */
 

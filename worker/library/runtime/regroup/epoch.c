@@ -12,6 +12,7 @@
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/input/reports.h"
 
 static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {

@@ -23,6 +23,7 @@
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_memory.h"
+#include "worker/library/runtime/input/reports.h"
 
 struct run {
     cadre_strategy *strategy;

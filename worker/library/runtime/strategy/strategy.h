@@ -8,16 +8,16 @@
 
 #include "cadre/collective.h"
 #include "cadre/cross_device.h"
+#include "cadre/input.h"
 #include "cadre/replica.h"
 #include "cadre/variable.h"
 #include "common/base/error.h"
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/strategy/device_list.h"
 #include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/input/reports.h"
 #include "worker/library/runtime/regroup/points.h"
 #include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/task/task.h"
@@ -60,6 +60,7 @@ struct outside_log;
 struct checkpoint_reader;
 struct crew_state;
 struct streamed;
+struct reports;
 
 struct cadre_strategy {
     enum strategy_kind kind;
@@ -106,7 +107,7 @@ struct cadre_strategy {
     uint32_t dataset_capacity;
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX]; /* of the last run: lent to the program */
     uint32_t output_count;
-    struct reports reports;
+    struct reports *reports;
     struct checkpointer *checkpointer;
     struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
     struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
