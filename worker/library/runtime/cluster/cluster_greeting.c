@@ -41,6 +41,7 @@ _Static_assert(ANSWER_MAC + GREETING_MAC_BYTES == GREETING_ANSWER_BYTES, "no gap
 
 static void put(uint8_t *at, uint64_t value, size_t bytes)
 {
+    CADRE_ASSERT(bytes <= sizeof value);
     for (size_t i = 0; i < bytes; i++) {
         at[i] = (uint8_t)(value >> (8 * i));
     }
@@ -49,6 +50,7 @@ static void put(uint8_t *at, uint64_t value, size_t bytes)
 static uint64_t get(const uint8_t *at, size_t bytes)
 {
     uint64_t value = 0;
+    CADRE_ASSERT(bytes <= sizeof value);
     for (size_t i = 0; i < bytes; i++) {
         value |= (uint64_t)at[i] << (8 * i);
     }

@@ -47,6 +47,9 @@ cadre_status membership_open(struct session *session, const char *address, uint3
 cadre_status membership_post(const struct membership *membership, const struct task_roster *roster,
     struct mesh **ret_mesh, struct cadre_error *error)
 {
+    CADRE_ASSERT(roster->member_count > 0);
+    CADRE_ASSERT(roster->rank < roster->member_count);
+    CADRE_ASSERT(*ret_mesh == NULL);
     uint64_t timeout_us = membership->environment->collective_timeout_us;
     struct mesh_config config = {
         .generation = roster->generation.number,
@@ -82,6 +85,7 @@ static void tell_missing(
 cadre_status membership_wait(
     const struct membership *membership, struct mesh *mesh, struct cadre_error *error)
 {
+    CADRE_ASSERT(mesh != NULL);
     uint64_t since_us = clock_monotonic_us();
     uint64_t tell_us = since_us + STALL_FIRST_US;
     cadre_status status;

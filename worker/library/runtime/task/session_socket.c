@@ -2,6 +2,7 @@
  * Frames over a socket: the worker daemon's Unix socket, or a connection of a cluster. One thread
  * reads, writes what did not fit at once, and connects to a daemon again when it goes away: it may
  * have been restarted. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/task/session.h"
 
 #include <errno.h>
@@ -75,6 +76,7 @@ static void quiet(struct session_socket *self)
 /* Writes what the socket takes now. Under the lock. */
 static void flush(struct session_socket *self)
 {
+    CADRE_ASSERT(self->sent_bytes <= self->unsent.size);
     while (self->fd >= 0 && !self->broken && self->sent_bytes < self->unsent.size) {
         ssize_t size = send(self->fd, self->unsent.bytes + self->sent_bytes,
             self->unsent.size - self->sent_bytes, MSG_NOSIGNAL);
@@ -300,6 +302,7 @@ static cadre_status socket_start(
     struct session *session, const struct session_events *events, struct cadre_error *error)
 {
     struct session_socket *self = socket_of(session);
+    CADRE_ASSERT(!self->started);
     self->events = *events;
     /* Signals are the program's: they are taken by its own threads. */
     sigset_t all;
@@ -402,6 +405,7 @@ cadre_status session_socket_open(
 cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
     struct session **ret_session, struct cadre_error *error)
 {
+    CADRE_ASSERT(fd >= 0);
     *ret_session = NULL;
     struct session_socket *self = socket_new(who);
     if (self == NULL) {
