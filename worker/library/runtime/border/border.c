@@ -60,6 +60,8 @@ void context_replica_leave(void)
 
 static void enter(struct context_frame *frame)
 {
+    CADRE_ASSERT(frame != innermost);
+    CADRE_ASSERT(frame->strategy != NULL);
     frame->replica = current;
     frame->outer = innermost;
     current = NULL;

@@ -49,6 +49,7 @@ static cadre_status read_number(const char *name, uint64_t least, uint64_t most,
 static cadre_status read_text(
     const char *name, const char *fallback, char *ret_text, size_t size, struct cadre_error *error)
 {
+    CADRE_ASSERT(size > 0);
     const char *text = getenv(name);
     text = text == NULL ? fallback : text;
     size_t length = strlen(text);

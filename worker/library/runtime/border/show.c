@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/notices.h"
 #include "common/base/progress_bar.h"
+#include "common/pure/assert.h"
 
 bool show_redraws(void)
 {
@@ -73,6 +74,7 @@ void show_epoch(const struct progress *progress)
 
 void show_failure(const struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
     fprintf(stderr, "cadre: %s: %s\n", cadre_status_name(error->code), error->text);
 }
 
@@ -93,6 +95,7 @@ static struct {
 
 void show_misuse(enum show_misuse which, const struct cadre_error *error)
 {
+    CADRE_ASSERT(which < SHOW_MISUSES);
     uint64_t left_out = 0;
     pthread_mutex_lock(&misuse.lock);
     bool told = notices_take(&misuse.notices[which], clock_monotonic_us(), &left_out);

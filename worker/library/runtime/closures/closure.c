@@ -11,6 +11,7 @@ static _Thread_local cadre_closure *current;
 
 void closure_worker_enter(uint32_t index)
 {
+    CADRE_ASSERT(current == NULL); /* no closure of the one before runs */
     worker_index = index;
 }
 

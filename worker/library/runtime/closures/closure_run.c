@@ -177,6 +177,7 @@ static cadre_status perform(cadre_closure *closure, const struct message *start,
 cadre_status closure_run(uint32_t worker, struct closure_inbox *inbox,
     const struct worker_things *things, const struct message *start, struct cadre_error *error)
 {
+    CADRE_ASSERT(closure_current() == NULL);
     struct frame result = {.kind = CLOSURE_RESULT, .id = start->frame.id};
     struct cadre_error failure = {0};
     uint8_t *bytes = NULL;

@@ -26,6 +26,7 @@ static cadre_status send_bare(struct connection *connection, enum closure_frame 
 static cadre_status send_make(struct connection *connection,
     const struct cadre_per_worker *per_worker, struct cadre_error *error)
 {
+    CADRE_ASSERT(per_worker->number > 0);
     const struct registration *made_of = per_worker->made_of;
     char name[LIMIT_NAME_BYTES];
     const struct frame frame = {.kind = CLOSURE_MAKE,
@@ -90,6 +91,8 @@ struct order {
 static struct order choose(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
+    CADRE_ASSERT(connection->running_count <= CLOSURES_AHEAD);
+    CADRE_ASSERT(connection->told_made <= scheduler->per_worker_count);
     uint32_t depth = connection->took_us < CLOSURE_AHEAD_BELOW_US ? CLOSURES_AHEAD : 1;
     connection_idle_leave(connection);
     if (scheduler->ending) {
@@ -204,6 +207,8 @@ static cadre_status obey(
 static void leave(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
+    CADRE_ASSERT(scheduler->threads > 0);
+    CADRE_ASSERT(connection->ended_next == NULL);
     connection_idle_leave(connection);
     if (scheduler->connections[connection->index] == connection) {
         scheduler->connections[connection->index] = NULL;
@@ -279,6 +284,7 @@ static bool start_thread(struct connection *connection)
 static bool enter(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
+    CADRE_ASSERT(connection->index < scheduler->workers);
     struct connection *older = scheduler->connections[connection->index];
     uint64_t incarnation = link_peer(connection->link)->incarnation;
     struct directory_member member;

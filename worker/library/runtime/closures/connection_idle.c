@@ -20,6 +20,7 @@ void connection_idle_leave(struct connection *connection)
 
 void connection_idle_enter(struct connection *connection)
 {
+    CADRE_ASSERT(connection->running_count == 0);
     struct scheduler *scheduler = connection->scheduler;
     if (connection->idle) {
         return;

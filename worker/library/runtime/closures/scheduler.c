@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/closures/connection.h"
 #include "worker/library/runtime/closures/connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
@@ -47,6 +48,7 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
     }
     if (failed == NULL) {
         return CADRE_OK;
+        CADRE_ASSERT(scheduler->failed != NULL);
     }
     cadre_remote_value *value = scheduler->failed;
     scheduler->failed = NULL;
@@ -59,6 +61,8 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
 static cadre_status put(
     struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
 {
+    CADRE_ASSERT(value->scheduler == NULL);
+    CADRE_ASSERT(value->number == 0);
     while (closure_queue_full(&scheduler->queue)) {
         CADRE_TRY(await(scheduler, error));
     }
@@ -139,6 +143,8 @@ bool scheduler_drop(struct crew_state *crew, uint32_t worker)
 cadre_status scheduler_add_per_worker(
     struct scheduler *scheduler, struct cadre_per_worker *per_worker, struct cadre_error *error)
 {
+    CADRE_ASSERT(per_worker->number == 0);
+    CADRE_ASSERT(per_worker->made_of != NULL);
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&scheduler->lock);
     if (scheduler->per_worker_count == PER_WORKER_MAX) {
@@ -175,6 +181,8 @@ bool scheduler_has_per_worker(
 
 static void destroy(struct scheduler *scheduler)
 {
+    CADRE_ASSERT(scheduler->threads == 0);
+    CADRE_ASSERT(scheduler->connected == 0);
     for (uint32_t i = 0; i < scheduler->per_worker_count; i++) {
         free(scheduler->per_worker[i]);
     }
@@ -214,6 +222,8 @@ static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
 cadre_status scheduler_begin(
     struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->scheduler == NULL);
+    CADRE_ASSERT(crew->listener != NULL);
     struct scheduler *scheduler = make(crew, strategy);
     if (scheduler == NULL) {
         return cadre_error_set(
@@ -262,6 +272,7 @@ void scheduler_end(struct crew_state *crew)
     link_listener_close(scheduler->listener); /* nobody comes any more */
     pthread_mutex_lock(&scheduler->lock);
     end_threads(scheduler);
+    CADRE_ASSERT(scheduler->queue.running == 0);
     closure_queue_cancel(&scheduler->queue, scheduler_cancelled, scheduler);
     pthread_mutex_unlock(&scheduler->lock);
     remote_value_release(scheduler->failed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What becomes of closures: done, failed, cancelled with those of a batch, or lost with a worker.
  */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/closures/connection_idle.h"
 #include "worker/library/runtime/closures/scheduler.h"
 
@@ -13,6 +14,7 @@ void scheduler_notify(struct scheduler *scheduler)
 
 static void finish(struct scheduler *scheduler, cadre_remote_value *value)
 {
+    CADRE_ASSERT(value->number != 0);
     crew_push_done(value->number);
     remote_value_release(value);
     if (scheduler->queue.running == 0) {
@@ -45,6 +47,7 @@ void scheduler_cancelled(struct closure *closure, void *user)
 void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
     cadre_tensor **outputs, uint32_t output_count)
 {
+    CADRE_ASSERT(value->scheduler == scheduler);
     closure_queue_done(&scheduler->queue, &value->closure);
     remote_value_succeed(value, outputs, output_count);
     scheduler->steps = true;
@@ -54,6 +57,8 @@ void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
 void scheduler_failed(
     struct scheduler *scheduler, cadre_remote_value *value, const struct cadre_error *error)
 {
+    CADRE_ASSERT(value->scheduler == scheduler);
+    CADRE_ASSERT(error->code != CADRE_OK);
     bool first = scheduler->queue.failed == NULL;
     closure_queue_fail(&scheduler->queue, &value->closure);
     remote_value_fail(value, error);
@@ -73,6 +78,7 @@ void scheduler_failed(
 
 void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
 {
+    CADRE_ASSERT(value->scheduler == scheduler);
     if (scheduler->ending) {
         closure_queue_done(&scheduler->queue, &value->closure);
         cancel(scheduler, value);

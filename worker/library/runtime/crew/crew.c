@@ -50,6 +50,7 @@ static cadre_status fill(struct crew_state *crew, const struct directory_self *s
 cadre_status crew_new(const struct directory_self *self, const char *host,
     struct crew_state **ret_crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(self->slot < crew_tasks(&self->crew));
     struct crew_state *crew = calloc(1, sizeof *crew);
     *ret_crew = NULL;
     if (crew == NULL) {
@@ -86,6 +87,7 @@ static cadre_status check_place(
 cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
+    CADRE_ASSERT(environment != NULL); /* cadre_init was asked for first */
     struct session *session;
     bool listens = environment->role != ROLE_WORKER && environment->role != ROLE_EVALUATOR;
     *ret_crew = NULL;

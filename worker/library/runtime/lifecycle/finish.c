@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/streamed.h"
@@ -45,6 +46,7 @@ static cadre_status end_here(
 
 static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->roster.member_count > 1);
     uint64_t position = strategy_position(strategy);
     struct cadre_error ended;
     cadre_status status = strategy_each_replica(strategy, end_here, &position, &ended);
@@ -72,6 +74,7 @@ static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *erro
 static cadre_status end_once(
     cadre_strategy *strategy, bool *ret_told, bool *ret_void, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->roster.member_count > 0);
     *ret_told = false;
     CADRE_TRY(save_last(strategy, error));
     *ret_told = task_finish(strategy->task, strategy->roster.generation);
@@ -85,6 +88,7 @@ static cadre_status end_once(
 static cadre_status join_at_the_end(
     cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->state == STATE_WARM);
     task_join(strategy->task, 0);
     cadre_status status = task_await_bye(strategy->task, ret_void, error);
     return status == CADRE_ABORTED && !*ret_void ? generation_next(strategy, error) : status;

@@ -6,6 +6,7 @@
 
 #include "cadre/strategy.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/border/show.h"
@@ -65,6 +66,7 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
     struct session *session;
     if (crew != NULL) {
         session = crew->session;
+        CADRE_ASSERT(session != NULL); /* crew_begin took it */
         crew->session = NULL;
         return membership_open(session, crew->address, 1, crew->directory, &strategy->task, error);
     }
@@ -76,6 +78,8 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
 
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->task == NULL);
+    CADRE_ASSERT(strategy->mesh == NULL);
     name_replicas(strategy);
     CADRE_TRY(gpus_open(strategy, error));
     CADRE_TRY(replica_devices_open(strategy, error));
@@ -134,6 +138,8 @@ static void tell_refused_release(const struct cadre_error *error)
 /* Takes the lists of `shape` over. Freed by strategy_free. */
 static cadre_strategy *strategy_new(struct strategy_shape *shape)
 {
+    CADRE_ASSERT(shape->devices.count > 0);
+    CADRE_ASSERT(shape->devices.count <= LIMIT_REPLICAS_PER_TASK);
     tensor_refusals_told_by(tell_refused_release);
     cadre_strategy *strategy = calloc(1, sizeof *strategy);
     cadre_replica *places = calloc(shape->devices.count, sizeof *places);
@@ -158,6 +164,7 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
 
 static void strategy_free(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(strategy->mesh == NULL);
     show_misuse_end();
     pthread_mutex_destroy(&strategy->step.lock);
     merge_close(&strategy->merge);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/crew/crew.h"
@@ -77,6 +78,7 @@ static cadre_status shape_of(const struct environment *environment,
     const cadre_parameter_server_options *options, struct strategy_shape *ret_shape,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(crew_current() == NULL);
     static const char *const devices[] = {"CPU:0"};
     const struct device_inventory inventory = devices_inventory();
     struct device_host host = {.task = 0};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cadre/parameter_server.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/devices.h"
@@ -41,6 +42,7 @@ static struct device_host host_of(const struct environment *environment)
 static cadre_status check_tasks(
     const struct request *request, const struct environment *environment, struct cadre_error *error)
 {
+    CADRE_ASSERT(request->kind != STRATEGY_PARAMETER_SERVER);
     static const char *const kinds[] = {[STRATEGY_ONE_DEVICE] = "a strategy of one device",
         [STRATEGY_MIRRORED] = "a mirrored strategy",
         [STRATEGY_CENTRAL_STORAGE] = "a strategy with central storage"};
@@ -69,6 +71,7 @@ static struct device_inventory inventory_for(const char *const names[], size_t c
 static cadre_status choose_devices(const struct request *request,
     const struct environment *environment, struct device_list *ret_list, struct cadre_error *error)
 {
+    CADRE_ASSERT(request->devices != NULL || request->device_count == 0);
     const struct device_host host = host_of(environment);
     if (request->devices == NULL) {
         const struct device_inventory inventory = devices_inventory_default();
@@ -98,6 +101,7 @@ static cadre_status choose_parameter(const struct request *request,
     const struct environment *environment, const struct device_list *compute,
     struct device_list *ret_list, struct cadre_error *error)
 {
+    CADRE_ASSERT(compute->count > 0);
     if (request->kind != STRATEGY_CENTRAL_STORAGE) {
         return CADRE_OK;
     }
@@ -112,6 +116,7 @@ static cadre_status choose_parameter(const struct request *request,
 static cadre_status create(
     const struct request *request, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(request->kind != STRATEGY_PARAMETER_SERVER);
     const struct environment *environment = program_environment();
     struct strategy_shape shape = {.kind = request->kind};
     CADRE_TRY(strategy_check_program(request->function, error));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -123,6 +124,7 @@ static cadre_status ask_function(const cadre_partitioner *partitioner,
 static cadre_status cut(const cadre_partitioner *partitioner, const struct parameter_plan *plan,
     uint64_t *ret_shards, struct cadre_error *error)
 {
+    CADRE_ASSERT(plan->rank <= CADRE_RANK_MAX);
     struct partition_rule rule = {.shards = partitioner->shards, .bytes = partitioner->bytes};
     *ret_shards = 1;
     switch (partitioner->kind) {
@@ -178,6 +180,7 @@ static void place(const struct creation *creation, cadre_parameter *parameter)
     struct parameters *parameters = creation->parameters;
     const cadre_parameter *with = creation->options->colocate_with;
     uint32_t servers = directory_self(parameters->crew->directory)->crew.servers;
+    CADRE_ASSERT(servers > 0); /* as in each crew */
     for (uint64_t shard = 0; shard < parameter->layout.shards; shard++) {
         parameter->shards[shard].server =
             with != NULL ? with->shards[0].server : partition_place(&parameters->placed, servers);
@@ -243,6 +246,7 @@ static cadre_status create(
     cadre_status status = choose_shards(creation, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "parameter '%s'", creation->plan.name);
+        CADRE_ASSERT(creation->plan.shards > 0);
     }
     if (parameters_at(parameters, 0) == NULL && strategy->variable_count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */

@@ -34,6 +34,7 @@ void parameters_end(struct crew_state *crew)
     struct parameters *parameters = crew->parameters;
     if (parameters == NULL) {
         return;
+        CADRE_ASSERT(parameters->crew == crew);
     }
     atomic_store(&current, NULL);
     for (uint32_t i = 0; i < parameters->count; i++) {
@@ -105,6 +106,7 @@ cadre_parameter *parameters_at(struct parameters *parameters, uint32_t i)
 
 static bool make_room(struct parameters *parameters)
 {
+    CADRE_ASSERT(parameters->count <= parameters->capacity);
     if (parameters->count < parameters->capacity) {
         return true;
     }
@@ -122,6 +124,7 @@ cadre_status parameters_add(
     struct parameters *parameters, cadre_parameter **parameter, struct cadre_error *error)
 {
     cadre_parameter *added = *parameter;
+    CADRE_ASSERT(added->parameters == parameters);
     cadre_parameter *there = NULL;
     pthread_mutex_lock(&parameters->lock);
     for (uint32_t i = 0; there == NULL && i < parameters->count; i++) {
@@ -150,6 +153,9 @@ cadre_status parameter_new(struct parameters *parameters, const struct parameter
     size_t bytes;
     *ret_parameter = NULL;
     CADRE_TRY(tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error));
+    CADRE_ASSERT(plan->shards > 0);
+    CADRE_ASSERT(strlen(plan->name) < LIMIT_NAME_BYTES);
+    CADRE_ASSERT(plan->rank <= CADRE_RANK_MAX); /* as of each shape */
     cadre_parameter *parameter = calloc(1, sizeof *parameter);
     if (parameter != NULL) {
         parameter->shards = calloc((size_t)plan->shards, sizeof *parameter->shards);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cadre/program.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/living.h"
@@ -30,6 +31,7 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
 
 static cadre_status form(struct plain *plain, struct cadre_error *error)
 {
+    CADRE_ASSERT(plain->mesh == NULL);
     /* Waits are not told to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
@@ -65,6 +67,7 @@ static size_t host_length(const char *address)
 /* Tasks are on one host when their meshes listen on one address. */
 static struct plain_standing standing_in(const struct task_roster *roster)
 {
+    CADRE_ASSERT(roster->rank < roster->member_count);
     const char *own = roster->members[roster->rank].address;
     size_t length = host_length(own);
     struct plain_standing standing = {.rank = roster->rank, .tasks = roster->member_count};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/plain/plain.h"
@@ -51,6 +52,7 @@ void plain_report_end(struct plain *plain)
 static cadre_status put(
     struct plain_report *report, const char *name, double value, struct cadre_error *error)
 {
+    CADRE_ASSERT(report->metric_count <= LIMIT_METRICS);
     uint32_t at = 0;
     while (at < report->metric_count && strcmp(report->names[at], name) != 0) {
         at++;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 
 /* A signal is the process's, so this is, too. */
@@ -120,6 +121,7 @@ static void *watch_on(void *unused)
 /* Under the lock. */
 static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
 {
+    CADRE_ASSERT(watch.notices == NULL);
     sigset_t all; /* signals are the program's */
     sigset_t before;
     if (watch.event_fd < 0) {
@@ -147,6 +149,7 @@ static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
 
 cadre_status notice_watch(struct notice *notice, int64_t daemon_pid, struct cadre_error *error)
 {
+    CADRE_ASSERT(notice->next == NULL);
     pthread_mutex_lock(&watch.changes);
     pthread_mutex_lock(&watch.lock);
     cadre_status status = watch.notices == NULL ? begin(daemon_pid, error) : CADRE_OK;

@@ -7,6 +7,7 @@
 #include "cadre/preemption.h"
 #include "common/base/clock.h"
 #include "common/model/job.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/strategy/living.h"
@@ -33,6 +34,7 @@ struct preemption {
 static cadre_status watch_signals(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(preemption->options.grace_seconds >= 0);
     double grace_us = preemption->options.grace_seconds * (double)CADRE_US_PER_S;
     notice_unwatch(&preemption->notice);
     preemption->notice = (struct notice){.task = strategy->task, .grace_us = (uint64_t)grace_us};
@@ -47,6 +49,7 @@ static cadre_status watch_signals(cadre_strategy *strategy, struct cadre_error *
 
 cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->preemption == NULL);
     strategy->preemption = calloc(1, sizeof *strategy->preemption);
     if (strategy->preemption == NULL) {
         return cadre_error_set(
@@ -92,6 +95,7 @@ bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
 static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(!preemption->left);
     const struct environment *environment = strategy->environment;
     unsigned long long position = (unsigned long long)strategy_position(strategy);
     int exit_code = CADRE_EXIT_PREEMPTED;
@@ -119,6 +123,7 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
 static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(!preemption->saves);
     bool is_void = false;
     if (!preemption->kept && preemption->options.save_function != NULL) {
         preemption->kept = true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
@@ -40,6 +41,7 @@ bool program_cluster_met(void)
 
 void program_set_cluster(struct cluster_member *member)
 {
+    CADRE_ASSERT(member == NULL || member->place < member->tasks);
     struct environment *environment = &program.environment;
     cluster_member_close(program.cluster);
     program.cluster = member;
@@ -125,6 +127,7 @@ static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *er
 /* The sessions of a program that nobody started but its user. */
 static cadre_status open_by_hand(struct session **ret_session, struct cadre_error *error)
 {
+    CADRE_ASSERT(program.session == NULL); /* a daemon has none */
     uint64_t restored = 0;
     CADRE_TRY(find_restored(&restored, error));
     if (program.cluster == NULL) {
@@ -140,6 +143,7 @@ static cadre_status open_by_hand(struct session **ret_session, struct cadre_erro
 
 cadre_status program_take_session(struct session **ret_session, struct cadre_error *error)
 {
+    CADRE_ASSERT(program.initialised);
     *ret_session = NULL;
     if (program.environment.by_hand) {
         return open_by_hand(ret_session, error);

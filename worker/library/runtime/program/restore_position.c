@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
 #include "common/checkpoint/content.h"
+#include "common/pure/assert.h"
 
 cadre_status restore_position(const char *path, uint64_t *ret_position, struct cadre_error *error)
 {
@@ -35,6 +36,8 @@ bool restore_is_folder(const char *path)
 cadre_status restore_choose(char *path, size_t path_bytes, uint64_t *ret_position,
     char ret_note[LIMIT_TEXT_BYTES], struct cadre_error *error)
 {
+    CADRE_ASSERT(path_bytes > 0);
+    CADRE_ASSERT(path[0] != '\0');
     CADRE_CLEANUP(checkpoint_choice_free) struct checkpoint_choice choice = {0};
     cadre_status status = checkpoint_choose(path, &choice, error);
     if (status != CADRE_OK) {

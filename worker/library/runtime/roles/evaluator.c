@@ -7,6 +7,7 @@
 
 #include "cadre/program.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
@@ -47,6 +48,7 @@ static bool is_unwanted(void)
 
 static cadre_status begin(struct cadre_error *error)
 {
+    CADRE_ASSERT(evaluator.crew == NULL);
     struct crew_state *crew;
     CADRE_TRY(crew_begin(&crew, error));
     evaluator.crew = crew;
@@ -159,6 +161,7 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
 
 static cadre_status keep_metric(const char *name, double value, struct cadre_error *error)
 {
+    CADRE_ASSERT(evaluator.metric_count <= LIMIT_METRICS);
     CADRE_TRY(name_check("number of an evaluation", name, error));
     size_t i = 0;
     while (i < evaluator.metric_count && strcmp(evaluator.names[i], name) != 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/ps/server.h"
 #include "worker/library/runtime/closures/closure.h"
@@ -88,6 +89,8 @@ static cadre_status tell_each(struct crew_hands *hands, struct cadre_error *erro
 static cadre_status start_server(struct hand *hand, struct cadre_error *error)
 {
     struct crew_state *crew = hand->crew;
+    CADRE_ASSERT(crew->role == ROLE_SERVER);
+    CADRE_ASSERT(hand->server == NULL);
     const struct server_options options = {.index = crew->index,
         .memory_fd = -1,
         .listener = crew->listener,
@@ -100,6 +103,8 @@ static cadre_status start_server(struct hand *hand, struct cadre_error *error)
 
 cadre_status hands_open(struct crew_state *chief, struct cadre_error *error)
 {
+    CADRE_ASSERT(chief->role == ROLE_CHIEF);
+    CADRE_ASSERT(chief->hands == NULL);
     const struct crew *crew = &directory_self(chief->directory)->crew;
     struct crew_hands *hands = calloc(1, sizeof *hands);
     struct hand *each = calloc((size_t)crew->workers + crew->servers, sizeof *each);
@@ -124,6 +129,7 @@ cadre_status hands_open(struct crew_state *chief, struct cadre_error *error)
 static void *work(void *user)
 {
     struct hand *hand = user;
+    CADRE_ASSERT(hand->crew->role == ROLE_WORKER);
     crash_thread("crew worker", hand->crew->index);
     struct cadre_error error = {0};
     crew_enter(hand->crew);

@@ -2,6 +2,7 @@
  * What a worker and a ps do, from their beginning until the chief is done. */
 #include <inttypes.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/ps/server.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/closure.h"
@@ -42,6 +43,8 @@ static void say_backed(void *user, const struct task_backed *backed)
 
 static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->role == ROLE_SERVER);
+    CADRE_ASSERT(crew->listener != NULL);
     const struct server_options options = {.index = crew->index,
         .memory_fd = program_environment()->server_memory,
         .listener = crew->listener,
@@ -58,6 +61,7 @@ static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error
 
 static cadre_status serve_closures(struct crew_state *crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->role == ROLE_WORKER);
     CADRE_TRY(crew_meet(crew, closure_unwanted, error));
     CADRE_TRY(parameters_begin(crew, error));
     return closure_worker_run(crew, error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cadre/cluster_resolver.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/program/program.h"
@@ -52,6 +53,7 @@ cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver)
 static cadre_status describe(
     const cadre_strategy *strategy, cadre_cluster_spec *spec, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->roster.member_count > 0);
     struct cluster_job *job;
     CADRE_TRY(cluster_spec_job(spec, "worker", &job, error));
     for (uint32_t rank = 0; rank < strategy->roster.member_count; rank++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What every call with a strategy asks first. */
 #include "cadre/strategy.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/scope.h"
@@ -9,6 +10,7 @@
 /* By hand workers are threads of the chief's program, and know its strategy. */
 bool strategy_on_worker(const cadre_strategy *strategy)
 {
+    CADRE_ASSERT(strategy != NULL);
     return strategy->crew != NULL && context_worker();
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cadre/program.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
@@ -18,6 +19,7 @@ static pid_t begun_by; /* the process that called cadre_init: a child of it has 
  * succeeds, as far as anybody can see, and leaves nothing. */
 static void look_back(int exit_status, void *user)
 {
+    CADRE_ASSERT(begun_by != 0);
     (void)user;
     uint32_t at = 0;
     const cadre_strategy *strategy;

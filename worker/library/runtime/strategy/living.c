@@ -3,6 +3,8 @@
 
 #include <stdatomic.h>
 
+#include "common/pure/assert.h"
+
 static _Atomic(cadre_strategy *) living[LIVING_MAX];
 static _Atomic uint32_t living_used; /* places that were ever taken */
 static _Atomic uint64_t numbers;
@@ -11,6 +13,7 @@ static _Atomic uint32_t last_rank;
 
 cadre_status living_add(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->number == 0);
     strategy->number = atomic_fetch_add(&numbers, 1) + 1;
     for (uint32_t i = 0; i < LIVING_MAX; i++) {
         cadre_strategy *none = NULL;
@@ -34,6 +37,7 @@ uint64_t living_numbered(void)
 
 void living_remove(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(strategy_lives(strategy));
     atomic_store(&last_rank, strategy_rank_of(strategy));
     for (uint32_t i = 0; i < LIVING_MAX; i++) {
         cadre_strategy *itself = strategy;
@@ -43,6 +47,7 @@ void living_remove(cadre_strategy *strategy)
 
 cadre_strategy *living_next(uint32_t *at)
 {
+    CADRE_ASSERT(*at <= LIVING_MAX);
     uint32_t used = atomic_load_explicit(&living_used, memory_order_acquire);
     while (*at < used) {
         cadre_strategy *strategy = atomic_load_explicit(&living[*at], memory_order_acquire);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "cadre/strategy.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/living.h"
 
@@ -18,6 +19,7 @@ static struct scope *scope_here(void)
         (!strategy_lives(scope->strategy) || scope->strategy->number != scope->number)) {
         scope->strategy = NULL;
         scope->depth = 0;
+        CADRE_ASSERT((scope->strategy == NULL) == (scope->depth == 0));
     }
     return scope;
 }
@@ -31,6 +33,7 @@ struct scope scope_aside(void)
 
 cadre_status scope_back(const struct scope *scope, const char *function, struct cadre_error *error)
 {
+    CADRE_ASSERT(scope->depth == 0 || scope->strategy != NULL);
     const struct scope *left = scope_here();
     bool open = left->depth > 0 || left->default_depth > 0;
     thread_scope = *scope;
@@ -73,6 +76,7 @@ cadre_status scope_require(
 
 void scope_forget(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(strategy != NULL);
     cadre_strategy *itself = strategy;
     atomic_compare_exchange_strong(&process_strategy, &itself, NULL);
 }
@@ -102,6 +106,7 @@ cadre_status cadre_scope_enter(cadre_strategy *strategy)
         return border(status, &error);
     }
     struct scope *scope = scope_here();
+    CADRE_ASSERT(strategy == NULL || scope->strategy == NULL || scope->strategy == strategy);
     if (strategy == NULL) {
         scope->default_depth++;
     } else {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/strategy/strategy.h"
 
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/regroup/generation.h"
 
 uint32_t strategy_rank_of(const cadre_strategy *strategy)
@@ -29,6 +31,7 @@ bool strategy_is_peers(cadre_status code)
 
 cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
     task_failed(strategy->task, error);
     strategy->failed = *error;
     return error->code;
@@ -36,6 +39,7 @@ cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
 
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
     struct cadre_error other;
     if (!strategy->environment->attached && generation_repair(strategy, &other) == CADRE_OK) {
         return error->code;
@@ -77,6 +81,7 @@ struct each {
 static void call_one(uint32_t local, void *user)
 {
     struct each *each = user;
+    CADRE_ASSERT(local < each->strategy->local_replicas);
     cadre_replica *replica = &each->strategy->replicas[local];
     replica->error = (struct cadre_error){0};
     replica->status = each->function(each->strategy, local, each->user, &replica->error);
@@ -88,6 +93,8 @@ static void call_one(uint32_t local, void *user)
 cadre_status strategy_each_replica(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->pool != NULL);
+    CADRE_ASSERT(context_replica() == NULL);
     struct each each = {.strategy = strategy, .function = function, .user = user};
     replica_pool_run(strategy->pool, call_one, &each);
     const cadre_replica *worst = NULL;
