@@ -120,6 +120,20 @@ class Rules(unittest.TestCase):
             os.unlink(path)
             self.assertEqual(symbols.check_absent("x", folder), symbols.SKIPPED)
 
+    def test_runtime_layers(self):
+        low, high = (f"worker/library/runtime/{name}/" for name in ("border", "lifecycle"))
+        for low_body, high_body, status in [
+                ("int f(void) { return 0; }", "int f(void); int g(void) { return f(); }", 0),
+                ("int g(void); int f(void) { return g(); }", "int g(void) { return 0; }", 1)]:
+            with tempfile.TemporaryDirectory() as root:
+                objects = []
+                for folder, body in (low, low_body), (high, high_body):
+                    objects.append(os.path.join(root, "worker/library/runtime/CMakeFiles/r.dir", folder[23:] + "a.c.o"))
+                    os.makedirs(os.path.dirname(objects[-1]))
+                    subprocess.run(["cc", "-w", "-c", "-x", "c", "-", "-o", objects[-1]], input=body.encode(), check=True)
+                self.assertEqual(symbols.check_layers(root, objects), status)
+        self.assertEqual(symbols.circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}), [["b", "c"]])
+
     def test_needed(self):
         self.assertEqual(symbols.check_needed("/bin/sh"), 0)
 
