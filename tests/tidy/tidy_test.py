@@ -130,7 +130,8 @@ class Rules(unittest.TestCase):
                 for folder, body in (low, low_body), (high, high_body):
                     objects.append(os.path.join(root, "worker/library/runtime/CMakeFiles/r.dir", folder[23:] + "a.c.o"))
                     os.makedirs(os.path.dirname(objects[-1]))
-                    subprocess.run(["cc", "-w", "-c", "-x", "c", "-", "-o", objects[-1]], input=body.encode(), check=True)
+                    subprocess.run(
+                        ["cc", "-w", "-c", "-x", "c", "-", "-o", objects[-1]], input=body.encode(), check=True)
                 self.assertEqual(symbols.check_layers(root, objects), status)
         self.assertEqual(symbols.circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}), [["b", "c"]])
 
