@@ -190,7 +190,11 @@ cadre_status cadre_metric_result(
             "before");
     }
     if (status == CADRE_OK) {
-        *ret_result = metric_result(&metric->rule, cadre_variable_read(replica, metric->variable));
+        const double *counted = cadre_variable_read(replica, metric->variable);
+        if (counted == NULL) { /* it said why */
+            return CADRE_FAILED_PRECONDITION;
+        }
+        *ret_result = metric_result(&metric->rule, counted);
     }
     return border(status, &error);
 }
