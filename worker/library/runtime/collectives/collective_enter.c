@@ -2,7 +2,7 @@
  * How a collective of a replica gets its place in the step. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,

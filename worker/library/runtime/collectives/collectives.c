@@ -3,7 +3,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/buckets.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -7,7 +7,7 @@
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/regroup/connect.h"
 

@@ -2,7 +2,7 @@
 #include "worker/library/runtime/collectives/through_host.h"
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/devices/replica_device.h"
 
 static void drop(cadre_tensor *tensors[], size_t count)

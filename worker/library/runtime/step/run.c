@@ -14,7 +14,7 @@
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/buckets.h"
-#include "worker/library/runtime/collectives/collective_async.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/regroup/outside.h"
