@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(

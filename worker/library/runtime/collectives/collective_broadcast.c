@@ -4,6 +4,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/strategy/living.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */

@@ -3,10 +3,8 @@
 #ifndef CADRE_RUNTIME_COLLECTIVES_H
 #define CADRE_RUNTIME_COLLECTIVES_H
 
-#include "cadre/replica.h"
+#include "worker/library/runtime/strategy/participant.h"
 
-/* No replica is running, or ever will be: ends their threads for collectives, and frees what they
- * keep. */
-void collectives_close(cadre_strategy *strategy);
+extern const struct participant collectives_participant;
 
 #endif

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
 #include "worker/library/runtime/replica/replica_pool.h"
+#include "worker/library/runtime/step/outputs.h"
 
 /* Of one local replica, and used by its thread only. */
 struct logical_threads {
@@ -55,7 +56,7 @@ static cadre_status set_assignment(
             "the assignment is for %u replicas and this task has %u; build it with as many",
             assignment->replicas, strategy->local_replicas);
     }
-    if (strategy->logical != NULL || strategy->applied.known) {
+    if (strategy->logical != NULL || outputs_known(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s; set one assignment, before the first step",
             strategy->logical != NULL ? "the strategy has an assignment of devices"

@@ -17,6 +17,7 @@
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct adaption {

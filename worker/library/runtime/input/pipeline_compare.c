@@ -13,6 +13,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define LINE_BYTES 192 /* of a message that shows two of them */

@@ -7,6 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/collectives/collective.h"

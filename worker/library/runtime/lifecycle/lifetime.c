@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/lifecycle/lifetime.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cadre/strategy.h"
-#include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/collectives/collectives.h"
 #include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/devices/replica_device.h"
-#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/lifecycle/participants.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/roles/chief.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/step/hang_watch.h"
 #include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/task/membership.h"
-#include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/input/reports.h"
-
-#define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
 cadre_status strategy_check_program(const char *function, struct cadre_error *error)
 {
@@ -81,9 +68,10 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
     CADRE_ASSERT(strategy->task == NULL);
     CADRE_ASSERT(strategy->mesh == NULL);
     name_replicas(strategy);
-    CADRE_TRY(gpus_open(strategy, error));
-    CADRE_TRY(replica_devices_open(strategy, error));
-    cadre_status status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
+    cadre_status status = participants_open(strategy, error);
+    if (status == CADRE_OK) {
+        status = replica_pool_open(strategy->local_replicas, &strategy->pool, error);
+    }
     if (status == CADRE_OK) {
         status = hang_watch_open(strategy, &strategy->hang_watch, error);
     }
@@ -97,21 +85,12 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = open_task(strategy, error);
     }
     if (status == CADRE_OK) {
-        status = checkpointer_open(strategy, &strategy->checkpointer, error);
-    }
-    if (status == CADRE_OK) {
         status = generation_open(strategy, error);
         if (status != CADRE_OK) {
             strategy_end(strategy, error);
         }
     }
-    if (status == CADRE_OK) {
-        status = preemption_open(strategy, error);
-    }
-    if (status == CADRE_OK) {
-        status = reports_open(strategy, error);
-    }
-    return status;
+    return status == CADRE_OK ? preemption_open(strategy, error) : status;
 }
 
 static cadre_status check_room(struct cadre_error *error)
@@ -148,6 +127,8 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
         free(places);
         return NULL;
     }
+    strategy->participants = strategy_participants;
+    strategy->participant_count = strategy_participant_count;
     strategy->kind = shape->kind;
     strategy->environment = program_environment();
     strategy->local_replicas = shape->devices.count;
@@ -168,12 +149,7 @@ static void strategy_free(cadre_strategy *strategy)
     show_misuse_end();
     pthread_mutex_destroy(&strategy->step.lock);
     merge_close(&strategy->merge);
-    crew_free(strategy->crew);
-    device_list_clear(&strategy->devices);
-    device_list_clear(&strategy->parameter);
-    reports_free(strategy);
-    free(strategy->datasets);
-    free(strategy->variables);
+    participants_free(strategy);
     free(strategy->replicas);
     free(strategy);
 }
@@ -206,18 +182,6 @@ cadre_status strategy_create(
     return CADRE_OK;
 }
 
-static void end_dataset(cadre_distributed_dataset *distributed)
-{
-    char name[sizeof distributed->name];
-    snprintf(name, sizeof name, "%s", distributed->name);
-    if (!distributed_retire(distributed, READERS_WAIT_S * CADRE_US_PER_S)) {
-        show_warning("dataset '%s': a function that reads ahead (a generator, a map, a file) has "
-                     "not returned for %d s since the training ended, and is left alone; end the "
-                     "process, and free nothing that it uses",
-            name, READERS_WAIT_S);
-    }
-}
-
 void cadre_strategy_release(cadre_strategy *strategy)
 {
     if (!strategy_lives(strategy) || atomic_load(&strategy->step.running) ||
@@ -226,28 +190,9 @@ void cadre_strategy_release(cadre_strategy *strategy)
     }
     scope_forget(strategy);
     hang_watch_close(strategy->hang_watch);
-    preemption_close(strategy);
-    restore_close(strategy);
-    checkpointer_close(strategy->checkpointer);
-    reports_end(strategy);
-    if (strategy->crew != NULL) {
-        chief_end(strategy->crew);
-    }
-    strategy->streamed = NULL;
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        per_replica_drop(strategy->outputs[i]);
-    }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        end_dataset(strategy->datasets[i]);
-    }
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        variable_free(strategy->variables[i]);
-    }
-    logical_devices_close(strategy);
+    participants_close(strategy);
     replica_pool_close(strategy->pool);
-    collectives_close(strategy);
     generation_leave(strategy);
-    replica_devices_close(strategy);
     task_close(strategy->task);
     if (strategy->listener != NULL) {
         mesh_listener_close(strategy->listener);

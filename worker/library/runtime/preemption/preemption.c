@@ -9,6 +9,7 @@
 #include "common/model/job.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/preemption/notice.h"
@@ -26,7 +27,6 @@ struct preemption {
     bool watched; /* the notice is */
     bool kept;    /* save_function was called */
     bool saves;   /* it is under way */
-    bool left;
 };
 
 /* --- the handler --- */
@@ -84,7 +84,7 @@ cadre_status preemption_refuse(
 bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
 {
     const struct preemption *preemption = strategy->preemption;
-    bool left = preemption != NULL && preemption->left;
+    bool left = preemption != NULL && strategy->left;
     if (left && ret_exit_code != NULL) {
         int own = preemption->options.exit_code;
         *ret_exit_code = own != 0 ? own : CADRE_EXIT_PREEMPTED;
@@ -95,11 +95,11 @@ bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
 static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
-    CADRE_ASSERT(!preemption->left);
+    CADRE_ASSERT(!strategy->left);
     const struct environment *environment = strategy->environment;
     unsigned long long position = (unsigned long long)strategy_position(strategy);
     int exit_code = CADRE_EXIT_PREEMPTED;
-    preemption->left = true;
+    strategy->left = true;
     cadre_error_set(error, CADRE_CANCELLED, "preempted: saved at step %llu", position);
     strategy->failed = *error;
     (void)preemption_left(strategy, &exit_code);
@@ -154,6 +154,13 @@ cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error
     }
     return CADRE_OK;
 }
+
+const struct participant preemption_participant = {
+    .name = "preemption",
+    .close = preemption_close,
+    .allow = preemption_refuse,
+    .halt = preemption_meet,
+};
 
 /* --- public --- */
 

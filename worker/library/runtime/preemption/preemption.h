@@ -9,6 +9,7 @@
 #include "common/base/error.h"
 
 struct cadre_strategy;
+struct participant;
 
 /* With the strategy: SIGTERM is handled where that is the default. */
 cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error);
@@ -23,6 +24,8 @@ cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error
 /* FAILED_PRECONDITION when save_function calls `function`, which begins or ends a step or more. */
 cadre_status preemption_refuse(
     const struct cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+extern const struct participant preemption_participant;
 
 /* Whether this task has left its job so, and what cadre_finish returns then. */
 bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code);

@@ -17,6 +17,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/arithmetic/concatenate.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 

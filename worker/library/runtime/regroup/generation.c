@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/connect.h"
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/strategy/participants.h"
 
 /* --- the mesh --- */
 
@@ -92,7 +92,6 @@ static void take_roster(cadre_strategy *strategy, const struct task_roster *rost
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->replicas[i].id = strategy->replica_first + i;
     }
-    strategy->cursor_end = 0; /* the new generation has been told of no run */
 }
 
 /* Whether a fault on the way into a generation is answered with the next one. */
@@ -128,7 +127,7 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
             status = come_into(strategy, error);
         }
         if (status == CADRE_OK) {
-            CADRE_TRY(distributed_reopen(strategy, error));
+            CADRE_TRY(participants_reopen(strategy, error));
             status = connect_devices(strategy, error);
             if (status == CADRE_OK || !strategy_is_peers(status)) {
                 return status;

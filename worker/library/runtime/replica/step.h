@@ -19,6 +19,7 @@
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/replica/collective_list.h"
+#include "worker/library/runtime/strategy/participant.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
 #define STEP_PLACE_BYTES 56
@@ -49,15 +50,6 @@ struct step_text {
     uint64_t key; /* 0: empty */
     size_t length;
     char text[MESH_NOTE_BYTES - STEP_PLACE_BYTES];
-};
-
-/* What replicas are fed in a step: told by all in its first collective, so that every task knows
- * what the whole step was fed, and what it should have been. */
-struct step_feed {
-    uint64_t samples;
-    uint64_t fed[2];
-    uint64_t expected[2]; /* the chief's */
-    uint64_t provable;    /* 1: the chief knows; else 0 */
 };
 
 struct step {

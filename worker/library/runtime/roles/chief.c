@@ -6,6 +6,7 @@
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/parameters/parameters.h"
 #include "worker/library/runtime/roles/hands.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 cadre_status chief_begin(
     struct crew_state *crew, cadre_strategy *strategy, bool by_hand, struct cadre_error *error)
@@ -33,3 +34,22 @@ void chief_end(struct crew_state *crew)
     hands_end_servers(crew->hands);
     crew->hands = NULL;
 }
+
+static void close_part(cadre_strategy *strategy)
+{
+    if (strategy->crew != NULL) {
+        chief_end(strategy->crew);
+    }
+}
+
+static void free_part(cadre_strategy *strategy)
+{
+    crew_free(strategy->crew);
+    strategy->crew = NULL;
+}
+
+const struct participant crew_participant = {
+    .name = "crew",
+    .close = close_part,
+    .free = free_part,
+};

@@ -5,6 +5,7 @@
 #define CADRE_RUNTIME_ROLES_CHIEF_H
 
 #include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/strategy/participant.h"
 
 /* The process is this chief from now on; waits until the servers are there. Ended by chief_end,
  * also after an error. */
@@ -13,5 +14,8 @@ cadre_status chief_begin(
 
 /* Ends all that runs for it, and its connections; the directory is there until crew_free. */
 void chief_end(struct crew_state *crew);
+
+/* The crew as a part of the chief's strategy. */
+extern const struct participant crew_participant;
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * When a checkpoint is taken, and the thread that writes it. */
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 
 #include <signal.h>

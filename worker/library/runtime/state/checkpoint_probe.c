@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpointer.h"

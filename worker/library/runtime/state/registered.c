@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/registered.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/colocate.h"
@@ -305,7 +306,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
         bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
-        outside_share(strategy, refers ? variable : NULL);
+        outside_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
         status = share_out(strategy, &sharing, error);
     }
     if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
@@ -351,7 +352,7 @@ static cadre_status create_in(
         status = keep_variable(strategy, variable, error);
     }
     if (status != CADRE_OK) {
-        outside_drop(strategy, variable);
+        outside_drop(strategy, variable->components[0].value);
         variable_free(variable);
         return status;
     }

@@ -3,9 +3,9 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static void run_replica(uint32_t local, void *user)
@@ -16,7 +16,7 @@ static void run_replica(uint32_t local, void *user)
         return;
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
-    replica_device_bind(replica, &ignored);
+    participants_bind(replica, &ignored);
     context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
     for (uint32_t i = 0; i < replica->apply.count; i++) {

@@ -3,7 +3,6 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/regroup/generation.h"
 
 uint32_t strategy_rank_of(const cadre_strategy *strategy)
 {
@@ -35,24 +34,6 @@ cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
     task_failed(strategy->task, error);
     strategy->failed = *error;
     return error->code;
-}
-
-cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error)
-{
-    CADRE_ASSERT(error->code != CADRE_OK);
-    struct cadre_error other;
-    if (!strategy->environment->attached && generation_repair(strategy, &other) == CADRE_OK) {
-        return error->code;
-    }
-    return strategy_end(strategy, error);
-}
-
-cadre_status strategy_regroup(
-    cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error)
-{
-    task_peer_error(strategy->task, strategy->roster.generation, cause->text);
-    cadre_status status = generation_next(strategy, error);
-    return status == CADRE_OK ? CADRE_OK : strategy_end(strategy, error);
 }
 
 bool strategy_warm(const cadre_strategy *strategy)

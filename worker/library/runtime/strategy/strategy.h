@@ -20,6 +20,7 @@
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/regroup/points.h"
 #include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/participant.h"
 #include "worker/library/runtime/task/task.h"
 
 enum strategy_kind {
@@ -38,24 +39,10 @@ enum strategy_state {
                       and where it stands is taken over when all of them are made */
 };
 
-/* Where the program's loop stands, as far as its calls tell: what it does to registered state comes
- * between these. */
-enum loop_place {
-    PLACE_BETWEEN = 0, /* outside of the next two */
-    PLACE_NEXT,        /* in cadre_next, with a batch for the step at the position */
-    PLACE_RUN          /* in cadre_run, with that step */
-};
-
-/* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
-struct applied_step {
-    bool known; /* applied in this process; its outputs are strategy->outputs */
-    uint64_t position;
-    uint32_t collectives; /* that each replica made in it */
-    uint32_t stream;
-    struct feed feed; /* of its epoch, with it */
-};
-
 struct logical_devices;
+struct outputs_part;
+struct state_part;
+struct kept_positions;
 struct outside_log;
 struct checkpoint_reader;
 struct crew_state;
@@ -66,6 +53,8 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
+    const struct participant *const *participants; /* its parts, from top to bottom */
+    uint32_t participant_count;
     struct device_list devices;              /* of the local replicas */
     struct device_list parameter;            /* central storage: where variables are; else none */
     char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
@@ -98,6 +87,7 @@ struct cadre_strategy {
     struct cursor cursor; /* what the task core was told last */
     uint64_t cursor_end;
     struct cadre_error failed;  /* code not OK: final, given by all that follows */
+    bool left;                  /* the job left its machines: `failed` says so, and is no fault */
     struct cadre_error undone;  /* by hand, code not OK: of a step that none has followed */
     cadre_variable **variables; /* in order of name */
     uint32_t variable_count;
@@ -105,8 +95,8 @@ struct cadre_strategy {
     cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */
     uint32_t dataset_count;
     uint32_t dataset_capacity;
-    cadre_per_replica *outputs[CADRE_OUTPUTS_MAX]; /* of the last run: lent to the program */
-    uint32_t output_count;
+    struct outputs_part *outputs;
+    struct state_part *state_part;
     struct reports *reports;
     struct checkpointer *checkpointer;
     struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
@@ -117,10 +107,10 @@ struct cadre_strategy {
     enum loop_place place;
     bool changes; /* a variable between steps: a step of its own is no place of the loop */
     enum loop_place given_at; /* where registered state was taken that was not given there yet */
-    uint64_t serial_last;     /* of epochs begun, over all datasets */
-    bool reenters;            /* no step was applied since the state was taken over */
-    bool arrives;             /* it joined, and its program has not come to its first step */
-    struct applied_step applied;
+    struct kept_positions *kept_positions;
+    uint64_t serial_last; /* of epochs begun, over all datasets */
+    bool reenters;        /* no step was applied since the state was taken over */
+    bool arrives;         /* it joined, and its program has not come to its first step */
     struct outside_log *outside;
     uint64_t outside_count; /* outside collectives since the last step */
 };
@@ -143,24 +133,12 @@ cadre_status strategy_require(
 cadre_status strategy_require_inside(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* Makes the program's own failure final and tells the coordinator, which ends the job with it; by
- * hand it is repaired instead: the mesh is formed anew. Returns the code. */
-cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);
-
 /* Makes any error final, without repair. Returns the code. */
 cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error);
 
 /* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
  * strategy_regroup is the answer to it, strategy_fail to all others. */
 bool strategy_is_peers(cadre_status code);
-
-/* A collective or a wait failed for `cause`: writes of the step at hand are undone already. Waits
- * for the next generation and comes into it with the state at its first position, roster, mesh,
- * replica ids and inputs of the new layout. The position is one higher afterwards when the step at
- * hand was taken over from a task that had applied it. An error is final. In the program's thread,
- * with no replica running. */
-cadre_status strategy_regroup(
-    cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error);
 
 /* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
 bool strategy_on_worker(const cadre_strategy *strategy);
@@ -179,27 +157,6 @@ typedef cadre_status (*strategy_function)(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error);
 cadre_status strategy_each_replica(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
-
-/* An outside collective: the same, done again with the next generation when a peer is lost. So
- * `function` may be called several times; between two calls everything may have changed, above all
- * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
- * and begins from the values it began with the first time. Where others had completed it, it is
- * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
- * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
- * is returned and harms nothing; any other error is final. What belongs to this task alone is
- * checked before. A task that arrives makes it alone, as one that is warm does.
- *
- * `what` is how it reads to tasks that do something else: "cadre_reduce(CADRE_SUM) of f32 [2, 3]",
- * cut off behind STRATEGY_WHAT_BYTES - 1. A call of the mesh that brings no text of its own is
- * noted so. */
-#define STRATEGY_WHAT_BYTES 160
-cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
-    strategy_function function, void *user, struct cadre_error *error);
-
-/* The same, but that a task that arrives meets the others in it: they make it too, in the
- * generation that let it in. */
-cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
-    strategy_function function, void *user, struct cadre_error *error);
 
 /* The strategy that functions without a strategy argument mean: that of the context, the scope or
  * the process (scope.h), or the only one that lives. NULL: there is none. */

@@ -47,10 +47,10 @@ static void settle(const struct change *change)
 {
     cadre_strategy *strategy = change->variable->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    outside_settle(strategy, change->variable);
+    outside_settle(strategy, change->variable->components[0].value);
     change->variable->restored = false;
     for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
-        outside_settle(strategy, strategy->variables[i]);
+        outside_settle(strategy, strategy->variables[i]->components[0].value);
         strategy->variables[i]->restored = false;
     }
 }

@@ -8,6 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/strategy.h"

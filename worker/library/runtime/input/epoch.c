@@ -8,8 +8,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/preemption/preemption.h"
-#include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/input/reports.h"
@@ -142,7 +141,7 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
     if (status == CADRE_OK) {
         status = strategy_check(distributed->strategy, &error);
     }
-    if (status != CADRE_OK && preemption_left(distributed->strategy, NULL)) {
+    if (status != CADRE_OK && distributed->strategy->left) {
         border(status, &error); /* nothing is wrong with the dataset */
         return false;
     }
@@ -258,9 +257,9 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
         status = strategy_require(distributed->strategy, function, error);
     }
     if (status == CADRE_OK) {
-        status = preemption_refuse(distributed->strategy, function, error);
+        status = participants_allow(distributed->strategy, function, error);
     }
-    if (status == CADRE_OK && preemption_left(distributed->strategy, NULL)) {
+    if (status == CADRE_OK && distributed->strategy->left) {
         status = strategy_check(distributed->strategy, error);
     }
     if (status != CADRE_OK) {
@@ -275,11 +274,10 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
             "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
             function);
     }
-    distributed->strategy->place = PLACE_NEXT;
-    registered_give(distributed->strategy, PLACE_NEXT);
+    participants_place(distributed->strategy, PLACE_NEXT);
     status = take_next(distributed, whole, error);
-    bool stops = status == CADRE_OK && preemption_meet(distributed->strategy, error) != CADRE_OK;
-    distributed->strategy->place = PLACE_BETWEEN;
+    bool stops = status == CADRE_OK && participants_halt(distributed->strategy, error) != CADRE_OK;
+    participants_place(distributed->strategy, PLACE_BETWEEN);
     if (stops) {
         drop_batch(distributed); /* what it holds is left for who goes on */
         return error->code;

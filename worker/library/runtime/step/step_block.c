@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/regroup/adoption.h"
+#include "worker/library/runtime/step/step_block.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/values/values.h"
@@ -75,14 +76,17 @@ static cadre_status write_tensor(
     return write_content(at, tensor, error);
 }
 
-cadre_status step_block_make(
-    const cadre_strategy *strategy, struct step_block *ret_block, struct cadre_error *error)
+cadre_status step_block_make(const struct applied_step *applied, cadre_per_replica *const outputs[],
+    uint32_t output_count, uint32_t local_replicas, struct step_block *ret_block,
+    struct cadre_error *error)
 {
+    CADRE_ASSERT(applied->known);
+    CADRE_ASSERT(output_count <= CADRE_OUTPUTS_MAX);
     size_t size = sizeof(struct block_head);
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        for (uint32_t local = 0; local < strategy->local_replicas; local++) {
-            size += sizeof(struct tensor_head) +
-                    content_bytes(*per_replica_at(strategy->outputs[i], 0, local));
+    for (uint32_t i = 0; i < output_count; i++) {
+        for (uint32_t local = 0; local < local_replicas; local++) {
+            size +=
+                sizeof(struct tensor_head) + content_bytes(*per_replica_at(outputs[i], 0, local));
         }
     }
     uint8_t *bytes = malloc(size);
@@ -92,21 +96,22 @@ cadre_status step_block_make(
     }
     struct block_head head;
     memset(&head, 0, sizeof head); /* padding too: it travels */
-    head.applied = strategy->applied;
-    head.output_count = strategy->output_count;
-    head.replicas = strategy->local_replicas;
+    head.applied = *applied;
+    head.output_count = output_count;
+    head.replicas = local_replicas;
     memcpy(bytes, &head, sizeof head);
     uint8_t *to = bytes + sizeof head;
     cadre_status status = CADRE_OK;
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        for (uint32_t local = 0; status == CADRE_OK && local < strategy->local_replicas; local++) {
-            status = write_tensor(&to, *per_replica_at(strategy->outputs[i], 0, local), error);
+    for (uint32_t i = 0; i < output_count; i++) {
+        for (uint32_t local = 0; status == CADRE_OK && local < local_replicas; local++) {
+            status = write_tensor(&to, *per_replica_at(outputs[i], 0, local), error);
         }
     }
     if (status != CADRE_OK) {
         free(bytes);
         return status;
     }
+    CADRE_ASSERT(to == bytes + size);
     *ret_block = (struct step_block){.bytes = bytes, .size = size};
     return CADRE_OK;
 }
@@ -210,6 +215,7 @@ cadre_status step_block_read(const struct step_block *block, uint32_t local_repl
     ret_step->applied = head.applied;
     ret_step->output_count = head.output_count;
     cadre_status status = read_outputs(&reading, local_replicas, ret_step, error);
+    ret_step->any = status == CADRE_OK;
     if (status != CADRE_OK) {
         taken_step_clear(ret_step);
     }
@@ -220,20 +226,6 @@ void taken_step_clear(struct taken_step *step)
 {
     for (uint32_t i = 0; i < step->output_count; i++) {
         cadre_per_replica_release(step->outputs[i]);
-    }
-    *step = (struct taken_step){0};
-}
-
-void taken_step_install(cadre_strategy *strategy, struct taken_step *step)
-{
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        per_replica_drop(strategy->outputs[i]);
-    }
-    strategy->applied = step->applied;
-    strategy->output_count = step->output_count;
-    memcpy(strategy->outputs, step->outputs, sizeof strategy->outputs);
-    for (uint32_t i = 0; i < strategy->output_count; i++) {
-        per_replica_lend(strategy->outputs[i]);
     }
     *step = (struct taken_step){0};
 }
