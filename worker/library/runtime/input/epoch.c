@@ -41,8 +41,8 @@ static bool is_partly_applied(const cadre_distributed_dataset *distributed)
 static bool leads_to_another(const cadre_distributed_dataset *distributed)
 {
     const cadre_strategy *strategy = distributed->strategy;
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        const cadre_distributed_dataset *other = strategy->datasets[i];
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        const cadre_distributed_dataset *other = strategy->input->datasets[i];
         if (other != distributed && is_partly_applied(other) &&
             other->at.serial > distributed->at.serial) {
             return distributed->at.open;
@@ -67,7 +67,7 @@ static void begin(cadre_distributed_dataset *distributed)
         .epochs_begun = distributed->at.epochs_begun + 1,
         .open = true,
         .workers = distributed->strategy->roster.member_count,
-        .serial = ++distributed->strategy->serial_last,
+        .serial = ++distributed->strategy->input->serial_last,
         .feed = {.provable = true},
     };
 }

@@ -11,8 +11,9 @@ bool distributed_lives(const cadre_distributed_dataset *distributed)
     uint32_t at = 0;
     const cadre_strategy *strategy;
     while ((strategy = living_next(&at)) != NULL) {
-        for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-            if (strategy->datasets[i] == distributed) {
+        const struct input_part *input = strategy->input; /* NULL while it is opened */
+        for (uint32_t i = 0; input != NULL && i < input->dataset_count; i++) {
+            if (input->datasets[i] == distributed) {
                 return true;
             }
         }
@@ -57,14 +58,14 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
          * when the program has enough of it. */
         end = distributed->steps > 0 ? cursor.first + cursor.steps : LIMIT_POSITION;
     }
-    const struct cursor *old = &strategy->cursor;
-    bool goes_on = strategy->cursor_end > 0 && old->stream == cursor.stream &&
+    const struct cursor *old = &strategy->input->cursor;
+    bool goes_on = strategy->input->cursor_end > 0 && old->stream == cursor.stream &&
                    old->epoch == cursor.epoch && old->first == cursor.first;
     if (goes_on) {
         cursor.begin = old->begin;
     }
-    strategy->cursor = cursor;
-    strategy->cursor_end = end;
+    strategy->input->cursor = cursor;
+    strategy->input->cursor_end = end;
     const struct feed none = {0};
     const struct feed *feed = distributed != NULL ? &distributed->at.feed : &none;
     task_ready(strategy->task, &cursor, feed, end);

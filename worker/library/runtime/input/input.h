@@ -71,6 +71,26 @@ struct cadre_distributed_dataset {
     struct cadre_error failed; /* code not OK: sticky */
 };
 
+/* Where the datasets stood, while it is not sure whether what came is taken over. */
+struct kept_positions {
+    struct dataset_position *at; /* owned; by dataset; NULL: nothing came */
+    bool *reenters;              /* owned */
+    uint64_t serial_last;
+};
+
+/* The datasets of a strategy. */
+struct input_part {
+    cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */
+    uint32_t dataset_count;
+    uint32_t dataset_capacity;
+    struct reports *reports;
+    struct cursor cursor; /* what the task core was told last */
+    uint64_t cursor_end;  /* 0: nothing, in this generation */
+    uint64_t serial_last; /* of epochs begun, over all datasets */
+    bool reenters;        /* no step was applied since the state was taken over */
+    struct kept_positions kept;
+};
+
 /* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
 bool distributed_lives(const cadre_distributed_dataset *distributed);
 

@@ -221,8 +221,8 @@ static cadre_status lose(cadre_distributed_dataset *distributed, const struct ca
 
 cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         bool dealt = files_deal(distributed);
         if (distributed->layout == strategy->layout && !dealt) {
             continue;
@@ -249,8 +249,8 @@ static void drop(struct dataset_received *received)
 
 void distributed_drop_received(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        drop(&strategy->datasets[i]->received);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        drop(&strategy->input->datasets[i]->received);
     }
 }
 
@@ -276,8 +276,8 @@ cadre_status distributed_take_received(
     cadre_strategy *strategy, bool all, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->input->dataset_count; i++) {
+        cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         struct dataset_received *received = &distributed->received;
         if (received->any && !all) {
             take_step(distributed);

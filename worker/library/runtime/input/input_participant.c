@@ -14,22 +14,14 @@
 
 #define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
-/* Where the datasets stood, while it is not sure whether what came is taken over. */
-struct kept_positions {
-    struct dataset_position *at; /* owned; by dataset */
-    bool *reenters;              /* owned */
-    uint64_t serial_last;
-};
-
 /* --- its life --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
-    strategy->kept_positions = calloc(1, sizeof *strategy->kept_positions);
-    if (strategy->kept_positions == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for datasets");
-    }
-    return reports_open(strategy, error);
+    strategy->input = calloc(1, sizeof *strategy->input);
+    return strategy->input != NULL
+               ? reports_open(strategy, error)
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for datasets");
 }
 
 static void end_dataset(cadre_distributed_dataset *distributed)
@@ -46,21 +38,28 @@ static void end_dataset(cadre_distributed_dataset *distributed)
 
 static void close_part(cadre_strategy *strategy)
 {
-    reports_end(strategy);
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        end_dataset(strategy->datasets[i]);
+    struct input_part *input = strategy->input;
+    if (input == NULL) {
+        return;
     }
-    strategy->dataset_count = 0;
+    reports_end(strategy);
+    for (uint32_t i = 0; i < input->dataset_count; i++) {
+        end_dataset(input->datasets[i]);
+    }
+    input->dataset_count = 0;
 }
 
 static void free_part(cadre_strategy *strategy)
 {
-    CADRE_ASSERT(strategy->dataset_count == 0);
-    reports_free(strategy);
-    free(strategy->datasets);
-    strategy->datasets = NULL;
-    free(strategy->kept_positions);
-    strategy->kept_positions = NULL;
+    struct input_part *input = strategy->input;
+    if (input != NULL) {
+        CADRE_ASSERT(input->dataset_count == 0);
+        CADRE_ASSERT(input->kept.at == NULL);
+        reports_free(strategy);
+        free(input->datasets);
+        free(input);
+        strategy->input = NULL;
+    }
 }
 
 /* --- in a step --- */
@@ -137,10 +136,10 @@ static void take_account(const struct step_order *order)
         source->consumed = true;
         source->dataset->at.applied = source->step + 1;
     }
-    if (strategy->reenters) {
-        strategy->reenters = false;
-        for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-            strategy->datasets[i]->reenters = false;
+    if (strategy->input->reenters) {
+        strategy->input->reenters = false;
+        for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+            strategy->input->datasets[i]->reenters = false;
         }
     }
 }
@@ -183,13 +182,13 @@ static void report(const struct step_order *order)
 static cadre_status prepare(
     cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
 {
-    struct kept_positions *kept = strategy->kept_positions;
+    struct kept_positions *kept = &strategy->input->kept;
     if (!passing->takes_state) {
         return CADRE_OK;
     }
     CADRE_ASSERT(kept->at == NULL);
-    kept->at = calloc((size_t)strategy->dataset_count + 1, sizeof kept->at[0]);
-    kept->reenters = calloc((size_t)strategy->dataset_count + 1, sizeof kept->reenters[0]);
+    kept->at = calloc((size_t)strategy->input->dataset_count + 1, sizeof kept->at[0]);
+    kept->reenters = calloc((size_t)strategy->input->dataset_count + 1, sizeof kept->reenters[0]);
     if (kept->at == NULL || kept->reenters == NULL) {
         free(kept->at);
         free(kept->reenters);
@@ -197,30 +196,30 @@ static cadre_status prepare(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the positions of the datasets");
     }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        kept->at[i] = strategy->datasets[i]->at;
-        kept->reenters[i] = strategy->datasets[i]->reenters;
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        kept->at[i] = strategy->input->datasets[i]->at;
+        kept->reenters[i] = strategy->input->datasets[i]->reenters;
     }
-    kept->serial_last = strategy->serial_last;
+    kept->serial_last = strategy->input->serial_last;
     return CADRE_OK;
 }
 
 static void forget_kept(cadre_strategy *strategy)
 {
-    free(strategy->kept_positions->at);
-    free(strategy->kept_positions->reenters);
-    *strategy->kept_positions = (struct kept_positions){0};
+    free(strategy->input->kept.at);
+    free(strategy->input->kept.reenters);
+    strategy->input->kept = (struct kept_positions){0};
 }
 
 static void put_back(cadre_strategy *strategy)
 {
-    const struct kept_positions *kept = strategy->kept_positions;
-    for (uint32_t i = 0; kept->at != NULL && i < strategy->dataset_count; i++) {
-        strategy->datasets[i]->at = kept->at[i];
-        strategy->datasets[i]->reenters = kept->reenters[i];
+    const struct kept_positions *kept = &strategy->input->kept;
+    for (uint32_t i = 0; kept->at != NULL && i < strategy->input->dataset_count; i++) {
+        strategy->input->datasets[i]->at = kept->at[i];
+        strategy->input->datasets[i]->reenters = kept->reenters[i];
     }
     if (kept->at != NULL) {
-        strategy->serial_last = kept->serial_last;
+        strategy->input->serial_last = kept->serial_last;
     }
     forget_kept(strategy);
 }
@@ -228,13 +227,14 @@ static void put_back(cadre_strategy *strategy)
 /* Its program is led to where the job stands. */
 static void be_led(cadre_strategy *strategy)
 {
-    strategy->reenters = true;
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *dataset = strategy->datasets[i];
+    strategy->input->reenters = true;
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        cadre_distributed_dataset *dataset = strategy->input->datasets[i];
         dataset->reenters = true;
         dataset->steps = distributed_steps_now(dataset);
-        strategy->serial_last =
-            dataset->at.serial > strategy->serial_last ? dataset->at.serial : strategy->serial_last;
+        strategy->input->serial_last = dataset->at.serial > strategy->input->serial_last
+                                           ? dataset->at.serial
+                                           : strategy->input->serial_last;
     }
 }
 
@@ -255,7 +255,7 @@ static cadre_status enter(
 
 static void settle(cadre_strategy *strategy)
 {
-    if (strategy->kept_positions->at != NULL) {
+    if (strategy->input->kept.at != NULL) {
         put_back(strategy);
         distributed_drop_received(strategy);
     }
@@ -264,7 +264,7 @@ static void settle(cadre_strategy *strategy)
 /* The new generation has been told of no run. */
 static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
-    strategy->cursor_end = 0;
+    strategy->input->cursor_end = 0;
     return distributed_reopen(strategy, error);
 }
 

@@ -54,8 +54,8 @@ static void show_files(const cadre_distributed_dataset *distributed,
 void report_shards(cadre_strategy *strategy)
 {
     struct shard_file shown[LIMIT_SHARD_FILES];
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        const cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        const cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         struct dataset_shards known;
         if (!distributed_shards(distributed, &known)) {
             continue;

@@ -22,25 +22,25 @@
 
 cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error)
 {
-    CADRE_ASSERT(strategy->reports == NULL);
-    strategy->reports = calloc(1, sizeof *strategy->reports);
-    if (strategy->reports == NULL) {
+    CADRE_ASSERT(strategy->input->reports == NULL);
+    strategy->input->reports = calloc(1, sizeof *strategy->input->reports);
+    if (strategy->input->reports == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for reports");
     }
-    strategy->reports->by_hand = strategy->environment->by_hand;
-    strategy->reports->show = true;
+    strategy->input->reports->by_hand = strategy->environment->by_hand;
+    strategy->input->reports->show = true;
     return CADRE_OK;
 }
 
 void reports_free(cadre_strategy *strategy)
 {
-    free(strategy->reports);
-    strategy->reports = NULL;
+    free(strategy->input->reports);
+    strategy->input->reports = NULL;
 }
 
 bool reports_are_shown(const cadre_strategy *strategy)
 {
-    return strategy->reports->show;
+    return strategy->input->reports->show;
 }
 
 static struct progress snapshot(const struct reports *reports)
@@ -73,7 +73,7 @@ static struct progress snapshot(const struct reports *reports)
 /* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
 static void tell(cadre_strategy *strategy, bool now)
 {
-    struct reports *reports = strategy->reports;
+    struct reports *reports = strategy->input->reports;
     uint64_t now_us = clock_monotonic_us();
     bool due = now || now_us - reports->told_us >= TELL_EVERY_US;
     bool begun = reports->primary != NULL || reports->steps > 0;
@@ -107,7 +107,7 @@ static void show_finished_epoch(struct reports *reports)
 
 void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
 {
-    struct reports *reports = strategy->reports;
+    struct reports *reports = strategy->input->reports;
     CADRE_ASSERT(distributed->at.epochs_begun > 0);
     if (reports->primary == NULL) {
         reports->primary = distributed;
@@ -132,7 +132,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
 void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows)
 {
-    struct reports *reports = strategy->reports;
+    struct reports *reports = strategy->input->reports;
     CADRE_ASSERT(rows >= 0);
     if (distributed != reports->primary) {
         return;
@@ -148,7 +148,7 @@ void reports_step(
 cadre_status reports_metric(
     cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
 {
-    struct reports *reports = strategy->reports;
+    struct reports *reports = strategy->input->reports;
     CADRE_ASSERT(strlen(name) < sizeof reports->names[0]); /* it was checked */
     uint32_t at = 0;
     while (at < reports->metric_count && strcmp(reports->names[at], name) != 0) {
@@ -174,13 +174,13 @@ void reports_flush(cadre_strategy *strategy)
 {
     tell(strategy, true);
     if (strategy->roster.rank == 0) {
-        show_finished_epoch(strategy->reports);
+        show_finished_epoch(strategy->input->reports);
     }
 }
 
 void reports_end(cadre_strategy *strategy)
 {
-    struct reports *reports = strategy->reports;
+    struct reports *reports = strategy->input->reports;
     if (reports != NULL && reports->bar_drawn) {
         show_bar_end();
         reports->bar_drawn = false;
@@ -219,6 +219,6 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadr
 void cadre_show_progress(cadre_strategy *strategy, bool show)
 {
     if (strategy_lives(strategy)) {
-        strategy->reports->show = show;
+        strategy->input->reports->show = show;
     }
 }

@@ -19,13 +19,14 @@
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/variables/variable.h"
 
 /* What went wrong in the loop and was not looked at. */
 static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)
 {
     cadre_status status = strategy_check(strategy, error);
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->dataset_count; i++) {
-        const struct cadre_error *failed = &strategy->datasets[i]->failed;
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->input->dataset_count; i++) {
+        const struct cadre_error *failed = &strategy->input->datasets[i]->failed;
         if (failed->code != CADRE_OK) {
             status = cadre_error_set(error, failed->code, "%s", failed->text);
         }
@@ -64,7 +65,7 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
  * before, whoever dies. The others need not wait for it. */
 static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *error)
 {
-    if (strategy->variable_count == 0 && streamed_count(strategy) == 0) {
+    if (strategy->variables->count == 0 && streamed_count(strategy) == 0) {
         return CADRE_OK;
     }
     cadre_status status = checkpoint_save(strategy, error);

@@ -13,10 +13,12 @@
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_note.h"
 #include "worker/library/runtime/parameters/parameter_values.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 #define MIN_SIZE_BYTES ((uint64_t)256 << 10) /* TensorFlow's MinSizePartitioner's */
 
@@ -248,7 +250,7 @@ static cadre_status create(
         return cadre_error_wrap(error, status, "parameter '%s'", creation->plan.name);
         CADRE_ASSERT(creation->plan.shards > 0);
     }
-    if (parameters_at(parameters, 0) == NULL && strategy->variable_count == 0) {
+    if (parameters_at(parameters, 0) == NULL && strategy->variables->count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(parameter_new(parameters, &creation->plan, &parameter, error));
@@ -264,7 +266,7 @@ static cadre_status create(
     }
     CADRE_TRY(parameters_add(parameters, &parameter, error));
     parameters->streamed.ops = &parameters_streamed_ops;
-    strategy->streamed = &parameters->streamed;
+    strategy->state_part->streamed = &parameters->streamed;
     *ret_parameter = parameter;
     return CADRE_OK;
 }

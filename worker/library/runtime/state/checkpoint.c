@@ -20,6 +20,7 @@
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the writer --- */
@@ -233,7 +234,7 @@ static cadre_status save_asked(struct checkpointer *checkpointer, struct cadre_e
 
 void checkpoint_at_step(struct cadre_strategy *strategy)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct cadre_error error;
     if (strategy->roster.rank != 0 || strategy_warm(strategy)) {
         return;
@@ -292,7 +293,7 @@ static cadre_status save_here(
     uint64_t position = strategy_position(strategy);
     int64_t failures = 0;
     if (strategy->roster.rank == 0 && local == 0) {
-        save_as_chief(strategy->checkpointer, saving);
+        save_as_chief(strategy->state_part->checkpointer, saving);
         failures = saving->own.code != CADRE_OK ? 1 : 0;
     }
     struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
@@ -334,7 +335,7 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         return error->code;
     }
     if (status == CADRE_OK && strategy->roster.rank == 0) {
-        notice_published(strategy->checkpointer);
+        notice_published(strategy->state_part->checkpointer);
     }
     return status;
 }
@@ -343,7 +344,7 @@ cadre_status checkpoint_to_stop(struct cadre_strategy *strategy, struct cadre_er
 {
     struct saving saving = {.wait = true};
     if (strategy->roster.rank == 0) {
-        save_as_chief(strategy->checkpointer, &saving);
+        save_as_chief(strategy->state_part->checkpointer, &saving);
     }
     *error = saving.own;
     return error->code;
@@ -387,7 +388,7 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
 
 cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct saving saving = {.wait = true};
     if (strategy->roster.rank != 0) {
         return CADRE_OK;

@@ -10,8 +10,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 void checkpoint_copy_clear(struct checkpoint_copy *copy)
 {
@@ -45,7 +47,8 @@ static void describe_state(struct checkpoint_copy *copy, const struct cadre_stra
 
 static uint32_t count_tensors(const struct cadre_strategy *strategy)
 {
-    return strategy->variable_count + strategy->registered_count + streamed_count(strategy);
+    return strategy->variables->count + strategy->state_part->registered_count +
+           streamed_count(strategy);
 }
 
 /* Where each tensor goes. */
@@ -53,8 +56,8 @@ static cadre_status lay_out(
     struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
 {
     uint32_t streamed = streamed_count(strategy);
-    copy->tensors = strategy->variable_count + strategy->registered_count + streamed;
-    copy->source = strategy->streamed;
+    copy->tensors = strategy->variables->count + strategy->state_part->registered_count + streamed;
+    copy->source = strategy->state_part->streamed;
     copy->entries = calloc((size_t)copy->tensors + 1, sizeof *copy->entries);
     if (copy->entries == NULL) {
         return cadre_error_set(

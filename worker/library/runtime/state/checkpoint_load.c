@@ -9,13 +9,14 @@
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 /* Strings are in the manifest; variables that were made from the checkpoint hold it already. */
 static bool is_here(
     const struct cadre_strategy *strategy, uint32_t i, const struct state_tensor *tensor)
 {
     return tensor->dtype == CADRE_STRING ||
-           (i < strategy->variable_count && strategy->variables[i]->restored);
+           (i < strategy->variables->count && strategy->variables->list[i]->restored);
 }
 
 static cadre_status check_state(const struct cadre_strategy *strategy,

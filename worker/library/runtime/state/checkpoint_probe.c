@@ -10,6 +10,7 @@
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct probing {
@@ -66,7 +67,7 @@ static cadre_status probe_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct probing *probing = user;
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     bool chief = strategy->roster.rank == 0 && local == 0;
     char run[MANIFEST_RUN_BYTES] = "";
     if (local == 0) {
@@ -115,7 +116,7 @@ static cadre_status probe_here(
 
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     if (strategy_warm(strategy)) {
         return try_folder(checkpointer, error);
     }
@@ -163,7 +164,7 @@ static cadre_status prove_here(
     run[sizeof run - 1] = '\0';
     if (local == 0 && strategy->state == STATE_WARM && run[0] != '\0') {
         memcpy(proving->probing.run, run, sizeof run);
-        look(strategy->checkpointer, &proving->probing);
+        look(strategy->state_part->checkpointer, &proving->probing);
     }
     return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }
@@ -171,7 +172,7 @@ static cadre_status prove_here(
 cadre_status checkpoint_prove(
     struct cadre_strategy *strategy, uint32_t source, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct proving proving = {.source = source};
     struct cadre_error ignored; /* then nothing is proved */
     bool leaves =

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 
 static void write_variable(FILE *to, const cadre_variable *variable)
@@ -37,15 +38,15 @@ static char *layout_text(const cadre_strategy *strategy)
     if (to == NULL) {
         return NULL;
     }
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        write_variable(to, strategy->variables[i]);
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        write_variable(to, strategy->variables->list[i]);
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        fprintf(to, "registered state '%s': %zu bytes\n", strategy->registered[i].name,
-            strategy->registered[i].size);
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        fprintf(to, "registered state '%s': %zu bytes\n", strategy->state_part->registered[i].name,
+            strategy->state_part->registered[i].size);
     }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        fprintf(to, "dataset '%s'\n", strategy->datasets[i]->name);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        fprintf(to, "dataset '%s'\n", strategy->input->datasets[i]->name);
     }
     bool failed = ferror(to) != 0;
     if (fclose(to) != 0 || failed) {

@@ -14,6 +14,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 bool registered_stands_as(const cadre_strategy *strategy, const char *name)
@@ -22,8 +23,8 @@ bool registered_stands_as(const cadre_strategy *strategy, const char *name)
     if (strncmp(name, REGISTERED_PREFIX, prefix) != 0) {
         return false;
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        if (strcmp(strategy->registered[i].name, name + prefix) == 0) {
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        if (strcmp(strategy->state_part->registered[i].name, name + prefix) == 0) {
             return true;
         }
     }
@@ -32,13 +33,13 @@ bool registered_stands_as(const cadre_strategy *strategy, const char *name)
 
 void registered_free(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        free(strategy->registered[i].kept);
-        free(strategy->registered[i].given);
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        free(strategy->state_part->registered[i].kept);
+        free(strategy->state_part->registered[i].given);
     }
-    free(strategy->registered);
-    strategy->registered = NULL;
-    strategy->registered_count = 0;
+    free(strategy->state_part->registered);
+    strategy->state_part->registered = NULL;
+    strategy->state_part->registered_count = 0;
 }
 
 /* --- where the loop has come to --- */
@@ -57,9 +58,9 @@ static void drop(struct registered_state *state)
 
 void registered_received(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        struct registered_state *state = &strategy->registered[i];
-        if (strategy->given_at == PLACE_BETWEEN || state->given == NULL) {
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        struct registered_state *state = &strategy->state_part->registered[i];
+        if (strategy->state_part->given_at == PLACE_BETWEEN || state->given == NULL) {
             drop(state);
         } else {
             memcpy(state->given, state->pointer, state->size);
@@ -70,17 +71,17 @@ void registered_received(cadre_strategy *strategy)
 
 void registered_give(cadre_strategy *strategy, enum loop_place place)
 {
-    if (strategy->given_at == PLACE_BETWEEN || place < strategy->given_at) {
+    if (strategy->state_part->given_at == PLACE_BETWEEN || place < strategy->state_part->given_at) {
         return;
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        struct registered_state *state = &strategy->registered[i];
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        struct registered_state *state = &strategy->state_part->registered[i];
         if (state->waits) {
             memcpy(state->pointer, state->given, state->size);
         }
         drop(state);
     }
-    strategy->given_at = PLACE_BETWEEN;
+    strategy->state_part->given_at = PLACE_BETWEEN;
 }
 
 /* --- registering --- */
@@ -164,7 +165,7 @@ static cadre_status meet_here(
 {
     struct meeting *meeting = user;
     const struct registered_state *state = meeting->state;
-    uint64_t key = collective_key(strategy->registered_count, state->size);
+    uint64_t key = collective_key(strategy->state_part->registered_count, state->size);
     for (const char *c = state->name; *c != '\0'; c++) {
         key = collective_key(key, (uint64_t)(unsigned char)*c);
     }
@@ -210,8 +211,9 @@ cadre_status cadre_state_register(
         status = check(strategy, name, pointer, size, &error);
     }
     if (status == CADRE_OK) {
-        grown = realloc(
-            strategy->registered, (strategy->registered_count + 1) * sizeof *strategy->registered);
+        grown =
+            realloc(strategy->state_part->registered, (strategy->state_part->registered_count + 1) *
+                                                          sizeof *strategy->state_part->registered);
         if (grown == NULL) {
             status = cadre_error_set(
                 &error, CADRE_RESOURCE_EXHAUSTED, "no memory for the registered state '%s'", name);
@@ -220,7 +222,7 @@ cadre_status cadre_state_register(
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    strategy->registered = grown;
+    strategy->state_part->registered = grown;
     memcpy(state.name, name, strlen(name) + 1);
     if (strategy_warm(strategy) && (state.given = malloc(size)) == NULL) {
         status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
@@ -229,7 +231,7 @@ cadre_status cadre_state_register(
     }
     status = meet(strategy, &state, &error);
     if (status == CADRE_OK) {
-        grown[strategy->registered_count++] = state;
+        grown[strategy->state_part->registered_count++] = state;
     } else {
         free(state.given);
     }

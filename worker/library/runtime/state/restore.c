@@ -8,6 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/checkpoint/choose.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the checkpoint --- */
@@ -15,10 +16,11 @@
 cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {
-    cadre_status status = strategy->restoring == NULL
-                              ? checkpoint_reader_open(strategy, path, &strategy->restoring, error)
-                              : checkpoint_reader_follow(strategy->restoring, strategy, error);
-    *ret_reader = strategy->restoring;
+    cadre_status status =
+        strategy->state_part->restoring == NULL
+            ? checkpoint_reader_open(strategy, path, &strategy->state_part->restoring, error)
+            : checkpoint_reader_follow(strategy->state_part->restoring, strategy, error);
+    *ret_reader = strategy->state_part->restoring;
     if (status != CADRE_OK) {
         cadre_error_wrap(error, status, "the checkpoint %s", path);
         return checkpoint_name_another(path, error);
@@ -28,15 +30,15 @@ cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
 
 void restore_close(struct cadre_strategy *strategy)
 {
-    checkpoint_reader_close(strategy->restoring);
-    strategy->restoring = NULL;
+    checkpoint_reader_close(strategy->state_part->restoring);
+    strategy->state_part->restoring = NULL;
 }
 
 cadre_status restore_require(struct cadre_strategy *strategy, struct cadre_error *error)
 {
     const char *path = strategy->environment->restore_path;
     uint64_t resume = strategy->roster.resume;
-    struct checkpoint_reader *reader = strategy->restoring;
+    struct checkpoint_reader *reader = strategy->state_part->restoring;
     if (path[0] == '\0') {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the job goes on from step %" PRIu64
@@ -88,9 +90,10 @@ cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_
 {
     const struct safetensors_entry *entry = NULL;
     CADRE_TRY(restore_require(strategy, error));
-    cadre_status status = restore_entry(strategy->restoring, tensor, &entry, error);
+    cadre_status status = restore_entry(strategy->state_part->restoring, tensor, &entry, error);
     if (status == CADRE_OK) {
-        status = checkpoint_reader_read(strategy->restoring, entry, 0, into, tensor->bytes, error);
+        status = checkpoint_reader_read(
+            strategy->state_part->restoring, entry, 0, into, tensor->bytes, error);
     }
     return status == CADRE_OK ? CADRE_OK
                               : restore_failed(strategy->environment->restore_path, status, error);
@@ -104,7 +107,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
     *ret_strings = NULL;
     CADRE_TRY(restore_require(strategy, error));
     cadre_status status =
-        checkpoint_reader_strings(strategy->restoring, variable, ret_strings, error);
+        checkpoint_reader_strings(strategy->state_part->restoring, variable, ret_strings, error);
     return status == CADRE_OK ? CADRE_OK
                               : restore_failed(strategy->environment->restore_path, status, error);
 }

@@ -25,20 +25,23 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
     if (strategy->state_part == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the state");
     }
-    return checkpointer_open(strategy, &strategy->checkpointer, error);
+    return checkpointer_open(strategy, &strategy->state_part->checkpointer, error);
 }
 
 static void close_part(cadre_strategy *strategy)
 {
-    restore_close(strategy);
-    checkpointer_close(strategy->checkpointer);
-    strategy->checkpointer = NULL;
-    strategy->streamed = NULL;
+    struct state_part *part = strategy->state_part;
+    if (part != NULL) {
+        restore_close(strategy);
+        checkpointer_close(part->checkpointer);
+        part->checkpointer = NULL;
+        part->streamed = NULL;
+    }
 }
 
 static void free_part(cadre_strategy *strategy)
 {
-    CADRE_ASSERT(strategy->checkpointer == NULL);
+    CADRE_ASSERT(strategy->state_part == NULL || strategy->state_part->checkpointer == NULL);
     free(strategy->state_part);
     strategy->state_part = NULL;
 }
@@ -47,7 +50,7 @@ static void free_part(cadre_strategy *strategy)
 
 static void place(cadre_strategy *strategy, enum loop_place place)
 {
-    strategy->place = place;
+    strategy->state_part->place = place;
     registered_give(strategy, place);
 }
 

@@ -299,7 +299,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     cadre_status status = CADRE_OK;
     struct sharing sharing = {
         .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
-    if (strategy->variable_count == 0) {
+    if (strategy->variables->count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
     }
     if (status == CADRE_OK && strategy->state == STATE_WARM) {
@@ -321,23 +321,24 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
 static cadre_status keep_variable(
     cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
 {
-    if (strategy->variable_count == strategy->variable_capacity) {
-        uint32_t capacity = strategy->variable_capacity == 0 ? 16 : strategy->variable_capacity * 2;
+    if (strategy->variables->count == strategy->variables->capacity) {
+        uint32_t capacity =
+            strategy->variables->capacity == 0 ? 16 : strategy->variables->capacity * 2;
         cadre_variable **grown =
-            realloc(strategy->variables, capacity * sizeof strategy->variables[0]);
+            realloc(strategy->variables->list, capacity * sizeof strategy->variables->list[0]);
         if (grown == NULL) {
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u variables",
-                strategy->variable_count + 1);
+                strategy->variables->count + 1);
         }
-        strategy->variables = grown;
-        strategy->variable_capacity = capacity;
+        strategy->variables->list = grown;
+        strategy->variables->capacity = capacity;
     }
     uint32_t place = 0;
     variable_place(strategy, variable->name, &place);
-    cadre_variable **at = &strategy->variables[place];
-    memmove(at + 1, at, (strategy->variable_count - place) * sizeof *at);
+    cadre_variable **at = &strategy->variables->list[place];
+    memmove(at + 1, at, (strategy->variables->count - place) * sizeof *at);
     *at = variable;
-    strategy->variable_count++;
+    strategy->variables->count++;
     return CADRE_OK;
 }
 

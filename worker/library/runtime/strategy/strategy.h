@@ -42,12 +42,10 @@ enum strategy_state {
 struct logical_devices;
 struct outputs_part;
 struct state_part;
-struct kept_positions;
+struct variables_part;
+struct input_part;
 struct outside_log;
-struct checkpoint_reader;
 struct crew_state;
-struct streamed;
-struct reports;
 
 struct cadre_strategy {
     enum strategy_kind kind;
@@ -84,33 +82,16 @@ struct cadre_strategy {
     cadre_replica *replicas;       /* [local_replicas] */
     struct step step;
     struct merge merge;
-    struct cursor cursor; /* what the task core was told last */
-    uint64_t cursor_end;
-    struct cadre_error failed;  /* code not OK: final, given by all that follows */
-    bool left;                  /* the job left its machines: `failed` says so, and is no fault */
-    struct cadre_error undone;  /* by hand, code not OK: of a step that none has followed */
-    cadre_variable **variables; /* in order of name */
-    uint32_t variable_count;
-    uint32_t variable_capacity;
-    cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */
-    uint32_t dataset_count;
-    uint32_t dataset_capacity;
-    struct outputs_part *outputs;
+    struct cadre_error failed; /* code not OK: final, given by all that follows */
+    bool left;                 /* the job left its machines: `failed` says so, and is no fault */
+    struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
+    struct variables_part *variables;
+    struct input_part *input;
     struct state_part *state_part;
-    struct reports *reports;
-    struct checkpointer *checkpointer;
-    struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
-    struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
+    struct outputs_part *outputs;
     struct preemption *preemption;
-    struct registered_state *registered; /* in order of registration */
-    uint32_t registered_count;
-    enum loop_place place;
     bool changes; /* a variable between steps: a step of its own is no place of the loop */
-    enum loop_place given_at; /* where registered state was taken that was not given there yet */
-    struct kept_positions *kept_positions;
-    uint64_t serial_last; /* of epochs begun, over all datasets */
-    bool reenters;        /* no step was applied since the state was taken over */
-    bool arrives;         /* it joined, and its program has not come to its first step */
+    bool arrives; /* it joined, and its program has not come to its first step */
     struct outside_log *outside;
     uint64_t outside_count; /* outside collectives since the last step */
 };

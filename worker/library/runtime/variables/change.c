@@ -6,6 +6,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/variables/variable.h"
 
 static cadre_status no_memory(const struct change *change, struct cadre_error *error)
 {
@@ -49,9 +50,9 @@ static void settle(const struct change *change)
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     outside_settle(strategy, change->variable->components[0].value);
     change->variable->restored = false;
-    for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
-        outside_settle(strategy, strategy->variables[i]->components[0].value);
-        strategy->variables[i]->restored = false;
+    for (uint32_t i = 0; change->goes_on && i < strategy->variables->count; i++) {
+        outside_settle(strategy, strategy->variables->list[i]->components[0].value);
+        strategy->variables->list[i]->restored = false;
     }
 }
 
@@ -60,8 +61,8 @@ static void settle(const struct change *change)
 static cadre_status fold(const struct change *change, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->variable->strategy;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        cadre_variable *variable = strategy->variables->list[i];
         bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
         if (changed && variable->on_read) {
             CADRE_TRY(on_read_fold_outside(variable, error));

@@ -161,25 +161,26 @@ struct variable_component *variable_component(cadre_variable *variable, uint32_t
 bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
 {
     uint32_t low = 0;
-    uint32_t high = strategy->variable_count;
+    uint32_t high = strategy->variables->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (strcmp(strategy->variables[middle]->name, name) < 0) {
+        if (strcmp(strategy->variables->list[middle]->name, name) < 0) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     *ret_place = low;
-    CADRE_ASSERT(low <= strategy->variable_count);
-    return low < strategy->variable_count && strcmp(strategy->variables[low]->name, name) == 0;
+    CADRE_ASSERT(low <= strategy->variables->count);
+    return low < strategy->variables->count &&
+           strcmp(strategy->variables->list[low]->name, name) == 0;
 }
 
 cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
 {
     uint32_t place = 0;
     bool there = strategy_lives(strategy) && name != NULL && variable_place(strategy, name, &place);
-    return there ? strategy->variables[place] : NULL;
+    return there ? strategy->variables->list[place] : NULL;
 }
 
 enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)

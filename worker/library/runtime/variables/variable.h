@@ -125,6 +125,13 @@ struct initializer_of {
 cadre_status initializer_fill_piece(const cadre_initializer *initializer,
     const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error);
 
+/* The variables of a strategy. */
+struct variables_part {
+    cadre_variable **list; /* in order of name */
+    uint32_t count;
+    uint32_t capacity;
+};
+
 /* --- variables that are combined when read. Each replica has a component that is its own; the
  * total is what they come to, kept equal on all tasks by folding each step's change into it (rule
  * 27). The total is the state: it survives the replicas that added to it. --- */

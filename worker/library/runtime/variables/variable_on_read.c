@@ -143,8 +143,8 @@ static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadr
 static size_t on_read_count(const cadre_strategy *strategy)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        count += strategy->variables[i]->on_read ? 1 : 0;
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        count += strategy->variables->list[i]->on_read ? 1 : 0;
     }
     return count;
 }
@@ -163,9 +163,9 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     }
     cadre_status status = CADRE_OK;
     size_t at = 0;
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variable_count; i++) {
-        if (strategy->variables[i]->on_read) {
-            status = offer(strategy->variables[i], replica, &buffers[at++], error);
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variables->count; i++) {
+        if (strategy->variables->list[i]->on_read) {
+            status = offer(strategy->variables->list[i], replica, &buffers[at++], error);
         }
     }
     CADRE_ASSERT(status != CADRE_OK || at == count);
@@ -174,10 +174,10 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
         status = variables_meet(replica, "nothing more, since its function has returned", count,
             buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
     }
-    for (uint32_t i = 0; status == CADRE_OK && replica->local == 0 && i < strategy->variable_count;
-         i++) {
-        if (strategy->variables[i]->on_read) {
-            status = take(strategy->variables[i], strategy->replica_count, error);
+    for (uint32_t i = 0;
+         status == CADRE_OK && replica->local == 0 && i < strategy->variables->count; i++) {
+        if (strategy->variables->list[i]->on_read) {
+            status = take(strategy->variables->list[i], strategy->replica_count, error);
         }
     }
     return status;

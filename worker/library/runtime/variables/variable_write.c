@@ -235,8 +235,8 @@ static void end_strings(cadre_variable *variable, bool restore)
 static void end_step(cadre_strategy *strategy, bool restore)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        cadre_variable *variable = strategy->variables->list[i];
         for (uint32_t local = 0; local < variable->component_count; local++) {
             end_component(variable, &variable->components[local], restore);
         }
