@@ -15,7 +15,7 @@
 #include "common/pure/assert.h"
 #include "training.h"
 #include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpoint_write.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "cadre/checkpoint.h"
@@ -132,22 +131,6 @@ static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre
 }
 
 /* --- the copy --- */
-
-cadre_status checkpointer_name_run(struct checkpointer *checkpointer, struct cadre_error *error)
-{
-    uint8_t bits[(MANIFEST_RUN_BYTES - 1) / 2];
-    if (checkpointer->run[0] != '\0') {
-        return CADRE_OK;
-    }
-    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
-        return cadre_error_set(
-            error, CADRE_UNAVAILABLE, "the system gives no random bits to name this run by");
-    }
-    for (size_t i = 0; i < sizeof bits; i++) {
-        snprintf(checkpointer->run + 2 * i, 3, "%02x", (unsigned)bits[i]);
-    }
-    return CADRE_OK;
-}
 
 /* With the writer at rest. What is on disk already is only said again. */
 static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_error *error)

@@ -9,7 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
-#include "worker/library/runtime/state/checkpoint_write.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 
 #define NO_BLOCK SIZE_MAX
 

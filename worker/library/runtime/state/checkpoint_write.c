@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/checkpoint_write.h"
 
-#include <isa-l/crc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +8,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint_file.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 #include "worker/library/runtime/state/streamed.h"
 
 #define BLOCK_BYTES LIMIT_CHECKPOINT_BLOCK_BYTES
-
-uint32_t checkpoint_crc32c(const void *bytes, size_t size)
-{
-    uint32_t crc = UINT32_MAX;
-    for (size_t at = 0; at < size; at += BLOCK_BYTES) {
-        size_t length = size - at < BLOCK_BYTES ? size - at : BLOCK_BYTES;
-        /* It only reads, and says so in its manual. */
-        crc = crc32_iscsi((unsigned char *)(uintptr_t)bytes + at, (int)length, crc);
-    }
-    return ~crc;
-}
 
 /* --- the file of tensors, in blocks --- */
 
