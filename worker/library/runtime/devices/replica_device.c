@@ -14,6 +14,8 @@
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/replica/step.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 

@@ -20,6 +20,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
 #include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/replica/each_replica.h"
 
 /* What went wrong in the loop and was not looked at. */
 static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)

@@ -15,7 +15,10 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/replica/replica_pool.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/step/hang_watch.h"
+#include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/scope.h"
@@ -76,7 +79,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = hang_watch_open(strategy, &strategy->hang_watch, error);
     }
     if (status == CADRE_OK) {
-        status = merge_open(&strategy->merge, strategy->local_replicas, error);
+        status = merge_open(strategy, error);
     }
     if (status == CADRE_OK) {
         status = outside_open(&strategy->outside, error);
@@ -148,7 +151,7 @@ static void strategy_free(cadre_strategy *strategy)
     CADRE_ASSERT(strategy->mesh == NULL);
     show_misuse_end();
     pthread_mutex_destroy(&strategy->step.lock);
-    merge_close(&strategy->merge);
+    merge_close(strategy);
     participants_free(strategy);
     free(strategy->replicas);
     free(strategy);

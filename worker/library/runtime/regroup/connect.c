@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/replica/each_replica.h"
 
 static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
 {
@@ -24,7 +25,7 @@ void connect_offer(const cadre_strategy *strategy, struct point *point)
 
 void connect_reason(const cadre_strategy *strategy, char *text, size_t size)
 {
-    const struct points_devices *told = &strategy->told_devices;
+    const struct told_devices *told = &strategy->told_devices;
     const char *own;
     uint64_t word = offer(strategy, &own);
     if (strategy->mesh_devices != NULL && word == 0) {

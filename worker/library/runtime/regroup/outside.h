@@ -7,6 +7,7 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/replica/each_replica.h"
 
 /* An outside collective: the same, done again with the next generation when a peer is lost. So
  * `function` may be called several times; between two calls everything may have changed, above all

@@ -34,9 +34,9 @@ void point_get_cursor(const struct point *point, struct cursor *ret_cursor, stru
         .files = (enum feed_files)(point->provable >> 1 & 3)};
 }
 
-struct points_devices points_devices(const struct point *points, uint32_t count)
+struct told_devices points_devices(const struct point *points, uint32_t count)
 {
-    struct points_devices devices = {.cannot = UINT32_MAX, .differs = UINT32_MAX};
+    struct told_devices devices = {.cannot = UINT32_MAX, .differs = UINT32_MAX};
     for (uint32_t rank = count; rank-- > 0;) {
         devices.any = devices.any || (points[rank].flags & POINT_DEVICES) != 0;
         if (points[rank].devices == 0) {

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/regroup/points.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy/participants.h"
 
@@ -20,7 +21,7 @@ struct sync {
     struct point own;
     struct points_decision decision;
     struct point source; /* of decision.source */
-    struct points_devices devices;
+    struct told_devices devices;
     struct passing passing;
     bool takes_outside;
 };

@@ -9,7 +9,6 @@
 #ifndef CADRE_RUNTIME_STEP_H
 #define CADRE_RUNTIME_STEP_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +18,7 @@
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/replica/collective_list.h"
-#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/strategy/step_state.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
 #define STEP_PLACE_BYTES 56
@@ -50,29 +49,6 @@ struct step_text {
     uint64_t key; /* 0: empty */
     size_t length;
     char text[MESH_NOTE_BYTES - STEP_PLACE_BYTES];
-};
-
-struct step {
-    atomic_bool running; /* replica functions are being called */
-    uint64_t position;
-    _Atomic uint64_t begun; /* attempts at steps, ever */
-    int64_t global_rows;
-    uint32_t input_count;
-    uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
-    struct step_feed own;       /* of this task */
-    struct step_feed whole;     /* of all tasks, once `feed_known` */
-    bool feed_known;
-    atomic_bool admitted;
-    /* Collectives of the replica that returned with the fewest; UINT32_MAX: none has returned. A
-     * replica counts its call before it looks here, and one that returns writes here before it
-     * looks at the counts of the others: one of the two sees the other. */
-    atomic_uint ended_collectives;
-    /* Replicas that have come to a merge call and wait there. Who arrives counts itself before it
-     * looks who has returned, and who returns says so before it looks here: one of the two sees the
-     * other, and a step without merge calls needs no lock. */
-    atomic_uint meeting;
-    pthread_mutex_t lock;   /* over what follows, and who changes ended_collectives */
-    uint32_t ended_replica; /* which replica that is */
 };
 
 /* What a replica does, as it says with a plain store in `doing`. */

@@ -11,6 +11,7 @@
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct probing {

@@ -16,7 +16,7 @@ static void run_replica(uint32_t local, void *user)
         return;
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
-    participants_bind(replica, &ignored);
+    participants_bind(strategy, replica, &ignored);
     context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
     for (uint32_t i = 0; i < replica->apply.count; i++) {

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)

@@ -41,7 +41,7 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
             continue;
         }
         if (!run_lost_peers(replica)) {
-            bool cause = end != STEP_FAILED || participants_is_cause(replica);
+            bool cause = end != STEP_FAILED || participants_is_cause(strategy, replica);
             if (cause) {
                 cadre_error_set(error, replica->status, "%s", replica->error.text);
             }

@@ -60,14 +60,15 @@ bool run_lost_peers(const cadre_replica *replica)
 /* Its function, and what belongs to it: what it left with the parts ends with it. */
 static cadre_status run_function(struct run *run, cadre_replica *replica)
 {
+    const cadre_strategy *strategy = replica->strategy;
     struct cadre_error missed;
-    enum tensor_memory_kind memory = value_memory_enter(replica->strategy);
-    cadre_status status = participants_bind(replica, &replica->error);
+    enum tensor_memory_kind memory = value_memory_enter(strategy);
+    cadre_status status = participants_bind(strategy, replica, &replica->error);
     if (status == CADRE_OK) {
         status = call_function(run, replica, &replica->error);
     }
     value_memory_leave(memory);
-    participants_returned(replica, status == CADRE_OK ? NULL : &replica->error);
+    participants_returned(strategy, replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
         status = replica->error.code;
@@ -119,7 +120,7 @@ void run_replica(uint32_t local, void *user)
         status = outputs_take(replica, run->order.n_outputs, &replica->error);
     }
     if (status == CADRE_OK) {
-        status = participants_complete(replica, &replica->error);
+        status = participants_complete(strategy, replica, &replica->error);
     }
     context_replica_leave();
     replica->active = false;

@@ -18,6 +18,7 @@
 #include "cadre/replica.h"
 #include "common/base/error.h"
 #include "common/model/task_message.h"
+#include "worker/library/runtime/strategy/step_state.h"
 
 struct point;
 struct points_decision;
@@ -28,15 +29,6 @@ enum loop_place {
     PLACE_BETWEEN = 0, /* outside of the next two */
     PLACE_NEXT,        /* in cadre_next, with a batch for the step at the position */
     PLACE_RUN          /* in cadre_run, with that step */
-};
-
-/* What replicas are fed in a step: told by all in its first collective, so that every task knows
- * what the whole step was fed, and what it should have been. */
-struct step_feed {
-    uint64_t samples;
-    uint64_t fed[2];
-    uint64_t expected[2]; /* the chief's */
-    uint64_t provable;    /* 1: the chief knows; else 0 */
 };
 
 /* A step as the program asked for it, from its first attempt until it is applied. */

@@ -2,7 +2,6 @@
 #include "worker/library/runtime/strategy/participants.h"
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *error)
@@ -93,9 +92,9 @@ cadre_status participants_begin(struct step_order *order, struct cadre_error *er
     return CADRE_OK;
 }
 
-cadre_status participants_bind(const cadre_replica *replica, struct cadre_error *error)
+cadre_status participants_bind(
+    const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error)
 {
-    const cadre_strategy *strategy = replica->strategy;
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->bind != NULL) {
@@ -105,9 +104,9 @@ cadre_status participants_bind(const cadre_replica *replica, struct cadre_error 
     return CADRE_OK;
 }
 
-void participants_returned(cadre_replica *replica, const struct cadre_error *failure)
+void participants_returned(
+    const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure)
 {
-    const cadre_strategy *strategy = replica->strategy;
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->returned != NULL) {
@@ -116,9 +115,9 @@ void participants_returned(cadre_replica *replica, const struct cadre_error *fai
     }
 }
 
-cadre_status participants_complete(cadre_replica *replica, struct cadre_error *error)
+cadre_status participants_complete(
+    const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
-    const cadre_strategy *strategy = replica->strategy;
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->complete != NULL) {
@@ -128,9 +127,8 @@ cadre_status participants_complete(cadre_replica *replica, struct cadre_error *e
     return CADRE_OK;
 }
 
-bool participants_is_cause(const cadre_replica *replica)
+bool participants_is_cause(const cadre_strategy *strategy, const cadre_replica *replica)
 {
-    const cadre_strategy *strategy = replica->strategy;
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->is_cause != NULL && part->is_cause(replica)) {

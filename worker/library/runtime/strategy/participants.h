@@ -16,10 +16,13 @@ cadre_status participants_check(const struct step_order *order, struct cadre_err
 void participants_place(cadre_strategy *strategy, enum loop_place place);
 cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *error);
 cadre_status participants_begin(struct step_order *order, struct cadre_error *error);
-cadre_status participants_bind(const cadre_replica *replica, struct cadre_error *error);
-void participants_returned(cadre_replica *replica, const struct cadre_error *failure);
-cadre_status participants_complete(cadre_replica *replica, struct cadre_error *error);
-bool participants_is_cause(const cadre_replica *replica);
+cadre_status participants_bind(
+    const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error);
+void participants_returned(
+    const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure);
+cadre_status participants_complete(
+    const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error);
+bool participants_is_cause(const cadre_strategy *strategy, const cadre_replica *replica);
 void participants_commit(struct step_order *order);
 bool participants_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause);
 cadre_status participants_adopt(struct step_order *order, struct cadre_error *error);

@@ -16,11 +16,9 @@
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/strategy/device_list.h"
 #include "worker/library/runtime/border/environment.h"
-#include "worker/library/runtime/step/merge_call.h"
-#include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/regroup/points.h"
-#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/strategy/step_state.h"
+#include "worker/library/runtime/strategy/told_devices.h"
 #include "worker/library/runtime/task/task.h"
 
 enum strategy_kind {
@@ -39,7 +37,9 @@ enum strategy_state {
                       and where it stands is taken over when all of them are made */
 };
 
+struct device;
 struct logical_devices;
+struct merge;
 struct outputs_part;
 struct state_part;
 struct variables_part;
@@ -65,8 +65,8 @@ struct cadre_strategy {
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
-    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
-    struct points_devices told_devices; /* of all tasks of the generation */
+    struct device **mesh_devices;     /* owned; of the local replicas; NULL: all are on the host */
+    struct told_devices told_devices; /* of all tasks of the generation */
     bool connected; /* all devices are: the mesh carries between them what is in their memory */
     uint64_t warned_devices; /* 1 + the generation of the last warning that they are not */
     enum strategy_state state;
@@ -81,7 +81,7 @@ struct cadre_strategy {
     struct hang_watch *hang_watch; /* NULL: of one local replica */
     cadre_replica *replicas;       /* [local_replicas] */
     struct step step;
-    struct merge merge;
+    struct merge *merge;
     struct cadre_error failed; /* code not OK: final, given by all that follows */
     bool left;                 /* the job left its machines: `failed` says so, and is no fault */
     struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
@@ -131,13 +131,6 @@ bool strategy_warm(const cadre_strategy *strategy);
  * what it still does before is done by them, in the state that it has from them. So it does not
  * meet them, and changes nothing. */
 bool strategy_arrives(const cadre_strategy *strategy);
-
-/* Calls `function` for each local replica, in their threads, outside of steps: for collectives of
- * the library itself. It returns the first failure, CADRE_ABORTED last. */
-typedef cadre_status (*strategy_function)(
-    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error);
-cadre_status strategy_each_replica(
-    cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 
 /* The strategy that functions without a strategy argument mean: that of the context, the scope or
  * the process (scope.h), or the only one that lives. NULL: there is none. */

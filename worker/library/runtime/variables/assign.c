@@ -14,6 +14,7 @@
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
+#include "worker/library/runtime/replica/step.h"
 
 /* --- what may be assigned --- */
 
