@@ -6,6 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(
@@ -123,7 +124,8 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     CADRE_ASSERT(mesh != NULL);
     CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
     /* Not where some replicas are on devices: their buffers do not travel with the host's. */
-    bool along = op == MESH_SUM && !strategy->told_devices.any && tells_feed(strategy, local);
+    bool along =
+        op == MESH_SUM && !strategy->regroup->told_devices.any && tells_feed(strategy, local);
     if (!along) {
         CADRE_TRY(collective_tell(strategy, local, note, error));
         return collective_verdict(

@@ -14,7 +14,7 @@
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/regroup/generation.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/step/hang_watch.h"
@@ -82,7 +82,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
         status = merge_open(strategy, error);
     }
     if (status == CADRE_OK) {
-        status = outside_open(&strategy->outside, error);
+        status = regroup_open(strategy, error);
     }
     if (status == CADRE_OK) {
         status = open_task(strategy, error);
@@ -200,7 +200,7 @@ void cadre_strategy_release(cadre_strategy *strategy)
     if (strategy->listener != NULL) {
         mesh_listener_close(strategy->listener);
     }
-    outside_close(strategy->outside);
+    regroup_close(strategy);
     living_remove(strategy);
     task_roster_clear(&strategy->roster);
     strategy_free(strategy);

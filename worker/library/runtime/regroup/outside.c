@@ -8,6 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 
 /* One result: a header, then its bytes. A record is a row of them. */
 struct outside_entry {
@@ -66,10 +67,10 @@ bool outside_known(const struct outside_log *log)
 
 void outside_forget(cadre_strategy *strategy)
 {
-    if (strategy->outside_count > 0) {
-        strategy->outside_count = 0;
-        record_clear(&strategy->outside->last);
-        strategy->outside->known = false;
+    if (strategy->regroup->outside_count > 0) {
+        strategy->regroup->outside_count = 0;
+        record_clear(&strategy->regroup->outside->last);
+        strategy->regroup->outside->known = false;
     }
 }
 
@@ -148,13 +149,13 @@ static void complete(struct outside_log *log)
 
 void outside_share(cadre_strategy *strategy, const void *value, size_t bytes)
 {
-    strategy->outside->shares = value;
-    strategy->outside->shares_bytes = value == NULL ? 0 : bytes;
+    strategy->regroup->outside->shares = value;
+    strategy->regroup->outside->shares_bytes = value == NULL ? 0 : bytes;
 }
 
 void outside_settle(cadre_strategy *strategy, const void *value)
 {
-    struct record *last = &strategy->outside->last;
+    struct record *last = &strategy->regroup->outside->last;
     if (value == NULL || last->value != value) {
         return;
     }
@@ -167,12 +168,12 @@ void outside_settle(cadre_strategy *strategy, const void *value)
 
 void outside_drop(cadre_strategy *strategy, const void *value)
 {
-    if (strategy->outside->shares == value) {
-        strategy->outside->shares = NULL;
+    if (strategy->regroup->outside->shares == value) {
+        strategy->regroup->outside->shares = NULL;
     }
-    if (value != NULL && strategy->outside->last.value == value) {
-        record_clear(&strategy->outside->last);
-        strategy->outside->known = false;
+    if (value != NULL && strategy->regroup->outside->last.value == value) {
+        record_clear(&strategy->regroup->outside->last);
+        strategy->regroup->outside->known = false;
     }
 }
 
@@ -399,7 +400,7 @@ static const struct mesh_ops recorder_ops = {
 static cadre_status attempt(cadre_strategy *strategy, const char *what, strategy_function function,
     void *user, uint32_t *ret_calls, struct cadre_error *error)
 {
-    struct outside_log *log = strategy->outside;
+    struct outside_log *log = strategy->regroup->outside;
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
         .real = strategy->mesh,
         .record = log->plays ? &log->last : &log->current,
@@ -434,7 +435,7 @@ cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
         return strategy_outside_met(strategy, what, function, user, error);
     }
     cadre_status alone = generation_alone(strategy, function, user, error);
-    strategy->outside->shares = NULL; /* nobody asks for what one made alone */
+    strategy->regroup->outside->shares = NULL; /* nobody asks for what one made alone */
     return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT ? alone
                                                                 : strategy_fail(strategy, error);
 }
@@ -442,7 +443,7 @@ cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
 cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, struct cadre_error *error)
 {
-    struct outside_log *log = strategy->outside;
+    struct outside_log *log = strategy->regroup->outside;
     for (;;) {
         uint32_t calls = 0;
         cadre_status status = attempt(strategy, what, function, user, &calls, error);
@@ -453,7 +454,7 @@ cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
                     complete(log);
                 }
                 log->plays = false;
-                strategy->outside_count++;
+                strategy->regroup->outside_count++;
             }
             return status;
         }

@@ -5,9 +5,9 @@
 #ifndef CADRE_RUNTIME_OUTSIDE_H
 #define CADRE_RUNTIME_OUTSIDE_H
 
-#include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* An outside collective: the same, done again with the next generation when a peer is lost. So
  * `function` may be called several times; between two calls everything may have changed, above all

@@ -12,7 +12,6 @@
 
 #include "common/base/error.h"
 #include "common/model/task_message.h"
-#include "worker/library/runtime/strategy/told_devices.h"
 
 enum {
     POINT_WARM = 1,     /* it comes from outside: has no state yet */
@@ -56,7 +55,13 @@ struct points_decision {
     uint32_t outside_source; /* knows what the last one gave, which somebody lacks */
 };
 
-/* What follows from their words of devices. */
+/* What all tasks of a generation have told each other of their devices. */
+struct told_devices {
+    bool any;         /* some replicas are on devices */
+    bool alike;       /* all can be connected, with each other */
+    uint32_t cannot;  /* the first task that cannot, if any is on devices; UINT32_MAX: none */
+    uint32_t differs; /* the first that can, but not with rank 0; UINT32_MAX: none */
+};
 struct told_devices points_devices(const struct point *points, uint32_t count);
 
 /* Whether the member lacks the state, was frozen in the step before, or in the last outside

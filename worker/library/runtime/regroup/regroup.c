@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/regroup/regroup.h"
 
+#include <stdlib.h>
+
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/generation.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/step.h"
+
+cadre_status regroup_open(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->regroup == NULL);
+    strategy->regroup = calloc(1, sizeof *strategy->regroup);
+    return strategy->regroup != NULL
+               ? outside_open(&strategy->regroup->outside, error)
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for generations");
+}
+
+void regroup_close(cadre_strategy *strategy)
+{
+    CADRE_ASSERT(strategy->mesh == NULL);
+    if (strategy->regroup != NULL) {
+        outside_close(strategy->regroup->outside);
+        free(strategy->regroup);
+        strategy->regroup = NULL;
+    }
+}
 
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error)
 {

@@ -6,6 +6,10 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
+/* What a strategy keeps for its generations. Closed when its mesh is; also one not opened. */
+cadre_status regroup_open(cadre_strategy *strategy, struct cadre_error *error);
+void regroup_close(cadre_strategy *strategy);
+
 /* Makes the program's own failure final and tells the coordinator, which ends the job with it; by
  * hand it is repaired instead: the mesh is formed anew. Returns the code. */
 cadre_status strategy_fail(cadre_strategy *strategy, struct cadre_error *error);

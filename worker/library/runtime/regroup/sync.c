@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,10 @@ static struct point point_of(const cadre_strategy *strategy)
     struct point point;
     memset(&point, 0, sizeof point);
     point.position = strategy_position(strategy);
-    point.outside = strategy->outside_count;
+    point.outside = strategy->regroup->outside_count;
     point.flags = (strategy->state == STATE_WARM ? POINT_WARM : 0) |
                   (strategy->state == STATE_RESTORES ? POINT_RESTORES : 0) |
-                  (outside_known(strategy->outside) ? POINT_OUTSIDE : 0);
+                  (outside_known(strategy->regroup->outside) ? POINT_OUTSIDE : 0);
     point.collectives = strategy->step.collectives_begun;
     participants_tell(strategy, &point);
     struct cursor cursor;
@@ -127,10 +128,10 @@ static cadre_status pass_on_here(
     }
     const struct transfer outside = {.what = "the result of the last collective",
         .source = sync->decision.outside_source,
-        .bytes = outside_bytes(strategy->outside),
+        .bytes = outside_bytes(strategy->regroup->outside),
         .read = outside_read,
         .write = sync->takes_outside ? outside_write : NULL,
-        .user = strategy->outside};
+        .user = strategy->regroup->outside};
     return transfer_run(strategy, local, &outside, error);
 }
 
@@ -158,7 +159,7 @@ static cadre_status enter_anew(
     CADRE_ASSERT(strategy->state != STATE_PRESENT);
     strategy->arrives = strategy->state == STATE_WARM;
     strategy->state = STATE_PRESENT;
-    strategy->outside_count = outside;
+    strategy->regroup->outside_count = outside;
     return participants_enter(strategy, ENTERS_ANEW, error);
 }
 
@@ -194,7 +195,7 @@ static cadre_status take_over(struct sync *sync, struct cadre_error *error)
         return enter_anew(strategy, sync->decision.outside, error);
     }
     if (sync->takes_outside) {
-        outside_play(strategy->outside);
+        outside_play(strategy->regroup->outside);
     }
     return CADRE_OK;
 }
@@ -218,7 +219,7 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
     if (status == CADRE_OK) {
         status = take_over(&sync, error);
     }
-    strategy->told_devices = sync.devices;
+    strategy->regroup->told_devices = sync.devices;
     participants_settle(strategy);
     return status;
 }
@@ -266,7 +267,7 @@ static cadre_status restore_once(cadre_strategy *strategy, struct cadre_error *e
     }
     cadre_status status = strategy->roster.member_count > 1 ? spread(strategy, error) : CADRE_OK;
     if (status == CADRE_OK) {
-        status = enter_anew(strategy, strategy->outside_count, error);
+        status = enter_anew(strategy, strategy->regroup->outside_count, error);
     }
     participants_settle(strategy);
     return status;

@@ -18,7 +18,6 @@
 #include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/strategy/participant.h"
 #include "worker/library/runtime/strategy/step_state.h"
-#include "worker/library/runtime/strategy/told_devices.h"
 #include "worker/library/runtime/task/task.h"
 
 enum strategy_kind {
@@ -41,10 +40,10 @@ struct device;
 struct logical_devices;
 struct merge;
 struct outputs_part;
+struct regroup_part;
 struct state_part;
 struct variables_part;
 struct input_part;
-struct outside_log;
 struct crew_state;
 
 struct cadre_strategy {
@@ -65,10 +64,8 @@ struct cadre_strategy {
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
-    struct device **mesh_devices;     /* owned; of the local replicas; NULL: all are on the host */
-    struct told_devices told_devices; /* of all tasks of the generation */
+    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
     bool connected; /* all devices are: the mesh carries between them what is in their memory */
-    uint64_t warned_devices; /* 1 + the generation of the last warning that they are not */
     enum strategy_state state;
     uint32_t warm_tasks; /* while warm: tasks of the job's generation */
     uint64_t layout;     /* counts how often the way of cutting batches has changed */
@@ -85,6 +82,7 @@ struct cadre_strategy {
     struct cadre_error failed; /* code not OK: final, given by all that follows */
     bool left;                 /* the job left its machines: `failed` says so, and is no fault */
     struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
+    struct regroup_part *regroup;
     struct variables_part *variables;
     struct input_part *input;
     struct state_part *state_part;
@@ -92,8 +90,6 @@ struct cadre_strategy {
     struct preemption *preemption;
     bool changes; /* a variable between steps: a step of its own is no place of the loop */
     bool arrives; /* it joined, and its program has not come to its first step */
-    struct outside_log *outside;
-    uint64_t outside_count; /* outside collectives since the last step */
 };
 
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
