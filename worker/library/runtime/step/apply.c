@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/step/apply.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/replica_pool.h"
@@ -16,6 +17,8 @@ static void run_replica(uint32_t local, void *user)
         return;
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+    CADRE_ASSERT(replica->apply.count <= APPLY_MAX);
+    CADRE_ASSERT(!replica->active);
     participants_bind(strategy, replica, &ignored);
     context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
@@ -28,6 +31,7 @@ static void run_replica(uint32_t local, void *user)
 
 void apply_run(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         if (strategy->replicas[i].apply.count > 0) {
             atomic_store(&strategy->step.running, true); /* for other threads it is one */

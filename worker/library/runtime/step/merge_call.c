@@ -86,6 +86,7 @@ static void end_meeting(cadre_strategy *strategy, const struct cadre_error *fail
         }
         arrival->over = true;
         arrival->programs = programs;
+        CADRE_ASSERT(atomic_load(&strategy->step.meeting) > 0);
         merge->arrivals[i] = NULL;
         atomic_fetch_sub(&strategy->step.meeting, 1);
     }
@@ -228,6 +229,8 @@ static cadre_status call_program(cadre_strategy *strategy, const struct merge_ar
 static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *error)
 {
     const struct merge_arrival *arrival = strategy->merge->arrivals[0];
+    CADRE_ASSERT(arrival != NULL);
+    CADRE_ASSERT(atomic_load(&strategy->step.meeting) == strategy->local_replicas);
     cadre_per_replica *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX] = {NULL};
     bool memory = true;
@@ -298,6 +301,7 @@ static void wait_for_others(cadre_replica *replica, const struct merge_arrival *
 {
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = strategy->merge;
+    CADRE_ASSERT(merge->arrivals[replica->local] == arrival);
     if (atomic_load(&strategy->step.meeting) == strategy->local_replicas) {
         pthread_cond_broadcast(&merge->changed);
     }
@@ -335,6 +339,7 @@ static cadre_status merge_call(
 {
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = strategy->merge;
+    CADRE_ASSERT(replica->active);
     replica->active = false; /* no collectives meanwhile */
     atomic_store_explicit(&replica->doing, REPLICA_MEETS, memory_order_relaxed);
     pthread_mutex_lock(&merge->lock);

@@ -88,6 +88,7 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
     cadre_strategy *strategy = order->strategy;
+    CADRE_ASSERT(!run->lost);
     step_begin(strategy, order->position,
         order->batch == NULL ? 0 : order->batch->source.global_rows,
         order->input == NULL ? 0 : order->input->components, &order->own);
@@ -216,6 +217,7 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
     cadre_per_replica *values[CADRE_OUTPUTS_MAX] = {NULL};
+    CADRE_ASSERT(order->n_outputs <= CADRE_OUTPUTS_MAX);
     bool memory = true;
     order->values = values;
     per_replica_keep(order->input); /* it may be an output, whose place the next ones take */

@@ -26,6 +26,8 @@ static cadre_status call_function(
 {
     static const struct cadre_error none;
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+    CADRE_ASSERT(
+        run->order.input == NULL || run->order.input->components <= CADRE_ELEMENT_TENSORS_MAX);
     for (uint32_t i = 0; run->order.input != NULL && i < run->order.input->components; i++) {
         inputs[i] = *per_replica_at(run->order.input, i, replica->local);
     }

@@ -67,6 +67,7 @@ static cadre_status write_tensor(
     struct tensor_head head = {0};
     head.dtype = (uint32_t)cadre_tensor_dtype(tensor);
     head.rank = cadre_tensor_rank(tensor);
+    CADRE_ASSERT(head.rank <= CADRE_RANK_MAX);
     head.bytes = content_bytes(tensor);
     for (uint32_t i = 0; i < head.rank; i++) {
         head.dims[i] = cadre_tensor_dim(tensor, i);

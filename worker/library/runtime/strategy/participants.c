@@ -6,6 +6,7 @@
 
 cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->open != NULL) {
@@ -17,6 +18,7 @@ cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *err
 
 void participants_close(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->close != NULL) {
@@ -61,6 +63,7 @@ cadre_status participants_check(const struct step_order *order, struct cadre_err
 
 void participants_place(cadre_strategy *strategy, enum loop_place place)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->place != NULL) {
@@ -71,6 +74,7 @@ void participants_place(cadre_strategy *strategy, enum loop_place place)
 
 cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->halt != NULL) {
@@ -83,6 +87,7 @@ cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *err
 cadre_status participants_begin(struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->begin != NULL) {
@@ -95,6 +100,7 @@ cadre_status participants_begin(struct step_order *order, struct cadre_error *er
 cadre_status participants_bind(
     const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error)
 {
+    CADRE_ASSERT(atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->bind != NULL) {
@@ -107,6 +113,7 @@ cadre_status participants_bind(
 void participants_returned(
     const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure)
 {
+    CADRE_ASSERT(atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->returned != NULL) {
@@ -118,6 +125,7 @@ void participants_returned(
 cadre_status participants_complete(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
+    CADRE_ASSERT(atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->complete != NULL) {
@@ -141,6 +149,7 @@ bool participants_is_cause(const cadre_strategy *strategy, const cadre_replica *
 void participants_commit(struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->commit != NULL) {
@@ -151,6 +160,7 @@ void participants_commit(struct step_order *order)
 
 bool participants_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     bool well = true;
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
@@ -164,6 +174,7 @@ bool participants_undo(cadre_strategy *strategy, bool aborted, struct cadre_erro
 cadre_status participants_adopt(struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->adopt != NULL) {
@@ -176,6 +187,7 @@ cadre_status participants_adopt(struct step_order *order, struct cadre_error *er
 void participants_report(const struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->report != NULL) {
@@ -220,6 +232,7 @@ cadre_status participants_load(cadre_strategy *strategy, struct cadre_error *err
 cadre_status participants_prepare(
     cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->prepare != NULL) {
@@ -255,6 +268,7 @@ cadre_status participants_greet(cadre_strategy *strategy, uint32_t rank, struct 
 cadre_status participants_read(
     cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->read != NULL) {
@@ -267,6 +281,7 @@ cadre_status participants_read(
 cadre_status participants_enter(
     cadre_strategy *strategy, enum entrance entrance, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->enter != NULL) {
@@ -278,6 +293,7 @@ cadre_status participants_enter(
 
 void participants_settle(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = strategy->participant_count; i-- > 0;) {
         const struct participant *part = strategy->participants[i];
         if (part->settle != NULL) {
@@ -288,6 +304,7 @@ void participants_settle(cadre_strategy *strategy)
 
 cadre_status participants_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->participant_count; i++) {
         const struct participant *part = strategy->participants[i];
         if (part->reopen != NULL) {
