@@ -61,8 +61,8 @@ void remote_value_release(cadre_remote_value *value)
     if (value == NULL ||
         atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
         return;
-        CADRE_ASSERT(value->waiting == 0); /* who waits has a reference */
     }
+    CADRE_ASSERT(value->waiting == 0); /* who waits has a reference */
     drop_arguments(value);
     for (uint32_t i = 0; i < value->output_count; i++) {
         cadre_tensor_release(value->outputs[i]);

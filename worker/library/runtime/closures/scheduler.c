@@ -48,8 +48,8 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
     }
     if (failed == NULL) {
         return CADRE_OK;
-        CADRE_ASSERT(scheduler->failed != NULL);
     }
+    CADRE_ASSERT(scheduler->failed != NULL);
     cadre_remote_value *value = scheduler->failed;
     scheduler->failed = NULL;
     scheduler->batch++;

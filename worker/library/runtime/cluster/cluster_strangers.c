@@ -179,8 +179,8 @@ static bool read_fully(struct stranger *stranger, uint8_t *bytes, size_t size, b
         stranger->got += (size_t)count;
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
         *ret_lost = true;
-        CADRE_ASSERT(stranger->got <= size);
     }
+    CADRE_ASSERT(stranger->got <= size);
     return stranger->got == size;
 }
 

@@ -147,8 +147,8 @@ static cadre_status call_groups(cadre_parameter *parameter, const struct row_gro
         request->push.sparse = true;
         request->push.ids = request->ids;
         set_base(request, based_on, shard);
-        CADRE_ASSERT(count <= most);
     }
+    CADRE_ASSERT(count <= most);
     cadre_status status = count == 0 ? CADRE_OK : parameter_send(parameter, requests, count, error);
     count = 0;
     for (uint64_t shard = 0; versions != NULL && shard < parameter->layout.shards; shard++) {

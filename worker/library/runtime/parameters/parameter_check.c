@@ -91,8 +91,8 @@ cadre_status parameter_take_ids(const cadre_tensor *ids, const int64_t **ret_ids
     if (cadre_tensor_dtype(ids) == CADRE_I64) {
         *ret_ids = cadre_tensor_const_data(ids);
         return CADRE_OK;
-        CADRE_ASSERT(cadre_tensor_dtype(ids) == CADRE_I32);
     }
+    CADRE_ASSERT(cadre_tensor_dtype(ids) == CADRE_I32);
     *ret_memory = malloc(((size_t)count + 1) * sizeof **ret_memory);
     if (*ret_memory == NULL) {
         return cadre_error_set(

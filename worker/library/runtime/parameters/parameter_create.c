@@ -248,8 +248,8 @@ static cadre_status create(
     cadre_status status = choose_shards(creation, error);
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "parameter '%s'", creation->plan.name);
-        CADRE_ASSERT(creation->plan.shards > 0);
     }
+    CADRE_ASSERT(creation->plan.shards > 0);
     if (parameters_at(parameters, 0) == NULL && strategy->variables->count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }

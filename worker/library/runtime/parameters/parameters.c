@@ -34,8 +34,8 @@ void parameters_end(struct crew_state *crew)
     struct parameters *parameters = crew->parameters;
     if (parameters == NULL) {
         return;
-        CADRE_ASSERT(parameters->crew == crew);
     }
+    CADRE_ASSERT(parameters->crew == crew);
     atomic_store(&current, NULL);
     for (uint32_t i = 0; i < parameters->count; i++) {
         parameter_free(parameters->list[i]);

@@ -138,6 +138,7 @@ static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *
 
 cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->preemption != NULL);
     while (task_stops(strategy->task)) {
         cadre_status status = save_and_wait(strategy, error);
         struct cadre_error cause = *error;

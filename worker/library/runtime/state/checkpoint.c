@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * When a checkpoint is taken, and the thread that writes it. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 
@@ -28,6 +29,8 @@
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct checkpoint_copy *copy = &checkpointer->copy;
+    CADRE_ASSERT(copy->position != POSITION_NONE);
+    CADRE_ASSERT(copy->manifest != NULL);
     struct sha256 hash;
     uint64_t bytes = 0;
     cadre_status status = checkpoint_write(copy, checkpointer->folder, &bytes, &hash, error);
@@ -54,6 +57,8 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
 
 static void delete_old(struct checkpointer *checkpointer, uint64_t published)
 {
+    CADRE_ASSERT(published != POSITION_NONE);
+    CADRE_ASSERT(checkpointer->run[0] != '\0');
     struct cadre_error error;
     if (checkpoint_folder_keep(checkpointer->folder, checkpointer->run, published,
             checkpointer->kept, &error) != CADRE_OK) {
@@ -93,6 +98,8 @@ static void *write_on(void *user)
 /* Under the lock, with work for it. */
 static cadre_status wake(struct checkpointer *checkpointer, struct cadre_error *error)
 {
+    CADRE_ASSERT(checkpointer->writing || checkpointer->tidying);
+    CADRE_ASSERT(!checkpointer->closing);
     if (!checkpointer->thread_runs) {
         sigset_t all; /* signals are the program's */
         sigset_t before;
@@ -135,6 +142,7 @@ static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre
 /* With the writer at rest. What is on disk already is only said again. */
 static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
+    CADRE_ASSERT(!checkpointer->writing); /* the copy is the writer's while it writes */
     bool same = false;
     cadre_status status = checkpointer_name_run(checkpointer, error);
     if (status == CADRE_OK) {
@@ -371,6 +379,7 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
 
 cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(!strategy_warm(strategy));
     struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct saving saving = {.wait = true};
     if (strategy->roster.rank != 0) {
@@ -429,6 +438,7 @@ void checkpointer_close(struct checkpointer *checkpointer)
     if (checkpointer->thread_runs) {
         pthread_join(checkpointer->thread, NULL);
     }
+    CADRE_ASSERT(!checkpointer->writing);
     checkpoint_copy_clear(&checkpointer->copy);
     registered_free(checkpointer->strategy);
     pthread_cond_destroy(&checkpointer->changed);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 #include "worker/library/runtime/state/manifest.h"
@@ -41,6 +42,7 @@ static cadre_status read_state(const struct cadre_strategy *strategy,
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         if (!is_here(strategy, i, &tensor)) {
             const struct safetensors_entry *entry = checkpoint_reader_find(reader, tensor.name);
+            CADRE_ASSERT(entry != NULL); /* check_state has found it */
             CADRE_TRY(checkpoint_reader_read(reader, entry, 0, into, tensor.bytes, error));
             into += tensor.bytes;
         }
@@ -60,6 +62,7 @@ static cadre_status write_state(
         }
         offset += tensor.bytes;
     }
+    CADRE_ASSERT(offset == state_bytes(strategy));
     return CADRE_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
@@ -52,6 +53,7 @@ static void prepare(struct checkpointer *checkpointer, struct probing *probing)
 
 static void look(struct checkpointer *checkpointer, struct probing *probing)
 {
+    CADRE_ASSERT(probing->run[0] != '\0');
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (try_folder(checkpointer, &probing->own) == CADRE_OK &&
@@ -155,6 +157,7 @@ static cadre_status prove_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct proving *proving = user;
+    CADRE_ASSERT(proving->source < strategy->roster.member_count);
     char run[MANIFEST_RUN_BYTES] = "";
     if (local == 0 && strategy->roster.rank == proving->source) {
         memcpy(run, proving->run, sizeof run);

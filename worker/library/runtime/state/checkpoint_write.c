@@ -27,6 +27,9 @@ static cadre_status add_block(
     struct block_writer *writer, const char *bytes, size_t size, struct cadre_error *error)
 {
     struct manifest_file *file = writer->file;
+    CADRE_ASSERT(size > 0);
+    CADRE_ASSERT(size <= BLOCK_BYTES);
+    CADRE_ASSERT(file->block_count <= file->bytes / BLOCK_BYTES); /* there is room for one more */
     struct manifest_block *block = &file->blocks[file->block_count];
     struct sha256 hash;
     *block =
@@ -50,6 +53,7 @@ static cadre_status flush(struct block_writer *writer, struct cadre_error *error
 static cadre_status add(void *user, const void *from, size_t size, struct cadre_error *error)
 {
     struct block_writer *writer = user;
+    CADRE_ASSERT(writer->pending_bytes < BLOCK_BYTES);
     const char *bytes = from;
     while (size > 0) {
         if (writer->pending_bytes == 0 && size >= BLOCK_BYTES) {
@@ -75,6 +79,8 @@ static cadre_status add_streamed(struct checkpoint_copy *copy,
     const struct safetensors_entry *entry, struct block_writer *writer, struct cadre_error *error)
 {
     struct streamed *source = copy->source;
+    CADRE_ASSERT(source != NULL);
+    CADRE_ASSERT((size_t)(entry - copy->entries) >= copy->copied);
     uint32_t i = (uint32_t)((size_t)(entry - copy->entries) - copy->copied);
     return source->ops->read(source, i, add, writer, error);
 }
@@ -149,6 +155,7 @@ static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
     const struct manifest_file *file, uint64_t *ret_bytes, struct sha256 *ret_hash,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(copy->manifest != NULL);
     char name[CHECKPOINT_NAME_BYTES];
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
@@ -16,6 +17,7 @@
 
 static void write_variable(FILE *to, const cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
     static const char *const kinds[] = {[CADRE_VARIABLE_REGULAR] = "regular",
         [CADRE_VARIABLE_MIRRORED] = "mirrored",
         [CADRE_VARIABLE_SYNC_ON_READ] = "combined when read",
@@ -125,6 +127,7 @@ cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t s
     struct cadre_error heard = {0};
     cadre_status status = transfer_run(strategy, local, &transfer, error);
     if (status == CADRE_OK && takes) {
+        CADRE_ASSERT(comparison.theirs != NULL);
         layout_difference(strategy->roster.rank, own, source, comparison.theirs, &difference);
     }
     free(comparison.theirs);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/manifest.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
 
 #include <inttypes.h>
@@ -94,6 +95,7 @@ static json_t *strings_of(const struct cadre_strategy *strategy)
         if (variable->dtype != CADRE_STRING) {
             continue;
         }
+        CADRE_ASSERT(variable->strings != NULL);
         const cadre_string *strings = cadre_tensor_const_data(variable->strings);
         json_t *list = json_array();
         int failed = 0;
@@ -163,6 +165,7 @@ static int add_file(json_t *root, const struct manifest_file *file)
 cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
     char **ret_text, size_t *ret_bytes, struct cadre_error *error)
 {
+    CADRE_ASSERT(manifest->root != NULL);
     *ret_text = NULL;
     if (file != NULL && add_file(manifest->root, file) != 0) {
         return no_memory(error);

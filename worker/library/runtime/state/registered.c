@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/registered.h"
@@ -33,6 +34,8 @@ bool registered_stands_as(const cadre_strategy *strategy, const char *name)
 
 void registered_free(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(
+        strategy->state_part->registered_count == 0 || strategy->state_part->registered != NULL);
     for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
         free(strategy->state_part->registered[i].kept);
         free(strategy->state_part->registered[i].given);
@@ -46,6 +49,7 @@ void registered_free(cadre_strategy *strategy)
 
 const void *registered_data(const struct registered_state *state)
 {
+    CADRE_ASSERT(!state->waits || state->given != NULL);
     return state->waits ? state->given : state->pointer;
 }
 
@@ -123,6 +127,8 @@ struct meeting {
 static cadre_status restore_here(cadre_strategy *strategy, const struct registered_state *state,
     struct meeting *meeting, void *bytes)
 {
+    CADRE_ASSERT(strategy->state == STATE_RESTORES);
+    CADRE_ASSERT(strategy->roster.rank == 0);
     struct state_tensor tensor = {
         .dtype = CADRE_U8, .rank = 1, .dims = {(int64_t)state->size}, .bytes = state->size};
     snprintf(tensor.name, sizeof tensor.name, REGISTERED_PREFIX "%s", state->name);
@@ -185,6 +191,7 @@ static cadre_status meet_here(
 static cadre_status meet(
     cadre_strategy *strategy, const struct registered_state *state, struct cadre_error *error)
 {
+    CADRE_ASSERT(state->size > 0);
     char what[STRATEGY_WHAT_BYTES];
     struct meeting meeting = {.state = state};
     if (strategy->state == STATE_WARM) {

@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/checkpoint/choose.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -48,6 +49,7 @@ cadre_status restore_require(struct cadre_strategy *strategy, struct cadre_error
     if (reader == NULL) {
         CADRE_TRY(restore_open(strategy, path, &reader, error));
     }
+    CADRE_ASSERT(reader != NULL); /* it is open, or was opened now */
     uint64_t position = manifest_position(checkpoint_reader_manifest(reader));
     return position == resume ? CADRE_OK
                               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -81,6 +83,7 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
 
 cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error)
 {
+    CADRE_ASSERT(status != CADRE_OK);
     cadre_error_wrap(error, status, "the checkpoint %s", path);
     return status == CADRE_DATA_LOSS ? checkpoint_name_another(path, error) : status;
 }
@@ -90,6 +93,7 @@ cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_
 {
     const struct safetensors_entry *entry = NULL;
     CADRE_TRY(restore_require(strategy, error));
+    CADRE_ASSERT(strategy->state_part->restoring != NULL);
     cadre_status status = restore_entry(strategy->state_part->restoring, tensor, &entry, error);
     if (status == CADRE_OK) {
         status = checkpoint_reader_read(
@@ -115,6 +119,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
 /* The lengths, then the bytes. */
 static char *pack(const cadre_tensor *strings, uint64_t *ret_bytes)
 {
+    CADRE_ASSERT(cadre_tensor_dtype(strings) == CADRE_STRING);
     const cadre_string *each = cadre_tensor_const_data(strings);
     size_t count = (size_t)cadre_tensor_count(strings);
     size_t bytes = count * sizeof(uint64_t);
@@ -132,12 +137,14 @@ static char *pack(const cadre_tensor *strings, uint64_t *ret_bytes)
         at += each[i].size;
     }
     *ret_bytes = bytes;
+    CADRE_ASSERT(packed == NULL || at == bytes); /* as counted */
     return packed;
 }
 
 static cadre_status unpack(
     cadre_variable *variable, const char *packed, uint64_t bytes, struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->dtype == CADRE_STRING);
     size_t count = (size_t)variable->count;
     cadre_tensor *strings = NULL;
     CADRE_FREE_AT_EXIT cadre_string *each = calloc(count + 1, sizeof *each);

@@ -2,10 +2,12 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpointer.h"
 
 cadre_status checkpointer_name_run(struct checkpointer *checkpointer, struct cadre_error *error)
 {
+    CADRE_ASSERT(checkpointer->run[sizeof checkpointer->run - 1] == '\0');
     uint8_t bits[(MANIFEST_RUN_BYTES - 1) / 2];
     if (checkpointer->run[0] != '\0') {
         return CADRE_OK;

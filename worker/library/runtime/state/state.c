@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/registered.h"
@@ -44,6 +45,7 @@ struct state_tensor state_tensor_of(const cadre_variable *variable)
 bool state_tensor_at(
     const struct cadre_strategy *strategy, uint32_t i, struct state_tensor *ret_tensor)
 {
+    CADRE_ASSERT(strategy->state_part != NULL);
     if (i >= strategy->variables->count + strategy->state_part->registered_count) {
         return false;
     }
@@ -120,6 +122,8 @@ struct overlap {
 /* Of the tensor at [at, at + bytes) and the range at [offset, offset + byte_count). */
 static struct overlap overlap_of(size_t at, size_t bytes, size_t offset, size_t byte_count)
 {
+    CADRE_ASSERT(at + bytes >= at);
+    CADRE_ASSERT(offset + byte_count >= offset);
     size_t begin = at > offset ? at : offset;
     size_t tensor_end = at + bytes;
     size_t range_end = offset + byte_count;
@@ -134,6 +138,7 @@ static struct overlap overlap_of(size_t at, size_t bytes, size_t offset, size_t 
 cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
     size_t byte_count, struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + byte_count <= state_bytes(strategy));
     size_t at = 0;
     for (uint32_t i = 0; i < strategy->variables->count && at < offset + byte_count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
@@ -162,6 +167,7 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
 static cadre_status write_variable(const cadre_variable *variable, struct overlap part,
     const char *from, struct cadre_error *error)
 {
+    CADRE_ASSERT(part.in_tensor + part.bytes <= variable->bytes);
     if (variable->on_read) {
         return variable_from_host(
             variable, &variable->total, part.in_tensor, from, part.bytes, error);
@@ -177,6 +183,7 @@ static cadre_status write_variable(const cadre_variable *variable, struct overla
 cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
     size_t byte_count, struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + byte_count <= state_bytes(strategy));
     size_t at = 0;
     for (uint32_t i = 0; i < strategy->variables->count && at < offset + byte_count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
@@ -215,6 +222,7 @@ static cadre_status keep_variable(cadre_variable *variable, struct cadre_error *
 
 static cadre_status keep_registered(struct registered_state *state, struct cadre_error *error)
 {
+    CADRE_ASSERT(state->kept == NULL); /* of one reception at a time */
     state->kept = malloc(state->size);
     if (state->kept == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

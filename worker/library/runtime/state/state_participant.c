@@ -21,6 +21,7 @@
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->state_part == NULL);
     strategy->state_part = calloc(1, sizeof *strategy->state_part);
     if (strategy->state_part == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the state");
@@ -50,6 +51,7 @@ static void free_part(cadre_strategy *strategy)
 
 static void place(cadre_strategy *strategy, enum loop_place place)
 {
+    CADRE_ASSERT(place <= PLACE_RUN);
     strategy->state_part->place = place;
     registered_give(strategy, place);
 }
@@ -157,6 +159,7 @@ static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct 
     if (!passing->state) {
         return CADRE_OK;
     }
+    CADRE_ASSERT(!passing->gives || strategy->state_part->text != NULL);
     const struct transfer text = {.what = "the positions of the state",
         .source = passing->source,
         .bytes = strategy->state_part->text_bytes,
@@ -197,6 +200,7 @@ static cadre_status enter(
         state_commit(strategy);
         strategy->state_part->receiving = false;
     }
+    CADRE_ASSERT(!strategy->state_part->receiving);
     if (entrance == ENTERS_ANEW) {
         registered_received(strategy);
         restore_close(strategy); /* of one that is rank 0, or was before */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -150,6 +151,7 @@ struct sharing {
 static cadre_status evaluate_restored(
     cadre_strategy *strategy, struct sharing *sharing, void *values)
 {
+    CADRE_ASSERT(strategy->state == STATE_RESTORES);
     const cadre_variable *variable = sharing->variable;
     if (variable->dtype == CADRE_STRING) {
         cadre_tensor_release(sharing->strings);
@@ -182,6 +184,7 @@ static cadre_status evaluate(struct sharing *sharing, void *values)
 static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct sharing *sharing,
     void *values, struct cadre_error *error)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     cadre_variable *variable = sharing->variable;
     bool chief = strategy->roster.rank == 0 && local == 0;
     int64_t failures = chief && evaluate(sharing, values) != CADRE_OK ? 1 : 0;
@@ -270,6 +273,7 @@ static cadre_status share_out(
 /* The reason that the first task had, if it could not. */
 static cadre_status verdict(const struct sharing *sharing, struct cadre_error *error)
 {
+    CADRE_ASSERT(sharing->own.code != CADRE_OK || sharing->theirs.code != CADRE_OK);
     *error = sharing->own.code != CADRE_OK ? sharing->own : sharing->theirs;
     return error->code;
 }
@@ -321,6 +325,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
 static cadre_status keep_variable(
     cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->variables->count <= strategy->variables->capacity);
     if (strategy->variables->count == strategy->variables->capacity) {
         uint32_t capacity =
             strategy->variables->capacity == 0 ? 16 : strategy->variables->capacity * 2;
@@ -335,6 +340,7 @@ static cadre_status keep_variable(
     }
     uint32_t place = 0;
     variable_place(strategy, variable->name, &place);
+    CADRE_ASSERT(place <= strategy->variables->count);
     cadre_variable **at = &strategy->variables->list[place];
     memmove(at + 1, at, (strategy->variables->count - place) * sizeof *at);
     *at = variable;

@@ -19,8 +19,8 @@ static struct scope *scope_here(void)
         (!strategy_lives(scope->strategy) || scope->strategy->number != scope->number)) {
         scope->strategy = NULL;
         scope->depth = 0;
-        CADRE_ASSERT((scope->strategy == NULL) == (scope->depth == 0));
     }
+    CADRE_ASSERT((scope->strategy == NULL) == (scope->depth == 0));
     return scope;
 }
 

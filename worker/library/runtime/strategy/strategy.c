@@ -48,5 +48,6 @@ bool strategy_arrives(const cadre_strategy *strategy)
 
 uint64_t strategy_position(const cadre_strategy *strategy)
 {
+    CADRE_ASSERT(strategy->task != NULL);
     return task_position(strategy->task);
 }

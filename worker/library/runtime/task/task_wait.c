@@ -57,8 +57,8 @@ cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_er
     *ret_warm = task->warm && !task->roster_due;
     if (task->roster_due || task->warm) {
         status = CADRE_OK;
-        CADRE_ASSERT(status != CADRE_PENDING);
     }
+    CADRE_ASSERT(status != CADRE_PENDING);
     pthread_mutex_unlock(&task->lock);
     return status;
 }
