@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
@@ -19,6 +20,7 @@ static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
 
 void connect_offer(const cadre_strategy *strategy, struct point *point)
 {
+    CADRE_ASSERT(point->devices == 0);
     const char *reason;
     point->devices = offer(strategy, &reason);
     point->flags |= strategy->mesh_devices != NULL ? POINT_DEVICES : 0;
@@ -74,6 +76,7 @@ static void warn(cadre_strategy *strategy)
 static cadre_status connect_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     (void)user;
     uint64_t timeout_us = strategy->environment->collective_timeout_us;
     timeout_us = timeout_us == 0 || timeout_us > CONNECT_US ? CONNECT_US : timeout_us;
@@ -82,6 +85,7 @@ static cadre_status connect_here(
 
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh != NULL);
     strategy->connected = false;
     mesh_device_expect(strategy->mesh, strategy->regroup->told_devices.any);
     if (!strategy->regroup->told_devices.any) {

@@ -179,6 +179,7 @@ void outside_drop(cadre_strategy *strategy, const void *value)
 
 void outside_play(struct outside_log *log)
 {
+    CADRE_ASSERT(log->current.whole);
     complete(log);
     log->plays = true;
 }
@@ -253,6 +254,7 @@ static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32
 static cadre_status play_back(struct recorder *recorder, uint32_t local, uint32_t kind,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
+    CADRE_ASSERT(recorder->at != NULL);
     const struct record *record = recorder->record;
     size_t at = recorder->at[local];
     size_t left = record->size - at;
