@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "gpu_training.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define COUNT 1000
@@ -79,7 +81,7 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
         uint64_t position = 0;
         const char *folder = test_temp_dir();
         cadre_strategy *strategy = gpu_strategy(from[way]);
-        strategy->checkpointer->folder = folder;
+        strategy->state_part->checkpointer->folder = folder;
         make_variables(strategy, 5);
         for (int i = 0; i < 3; i++) {
             assert_public_ok(cadre_run(strategy, count_step, NULL, 0, NULL, NULL));
@@ -91,7 +93,7 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
         size_t size = state_of(strategy, before);
         cadre_strategy_release(strategy);
         strategy = gpu_strategy(to[way]);
-        strategy->checkpointer->folder = test_temp_dir();
+        strategy->state_part->checkpointer->folder = test_temp_dir();
         make_variables(strategy, 6);
         assert_int_equal(state_of(strategy, after), size);
         assert_memory_not_equal(after, before, size);

@@ -17,7 +17,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/crash/crash_parts.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true

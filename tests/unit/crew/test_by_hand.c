@@ -14,7 +14,9 @@
 #include "tests/lib/test.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
 
 #define CLOSURES 200
 
@@ -247,7 +249,7 @@ static int count_on(const char *first)
     }
     if (cadre_schedule(strategy, "train", NULL, 0, NULL) != CADRE_OK ||
         cadre_join(strategy) != CADRE_OK || cadre_strategy_position(strategy) != 2 ||
-        strategy->reports.step != 2) {
+        strategy->input->reports->step != 2) {
         return 4; /* what people see goes on too */
     }
     cadre_strategy_release(strategy);

@@ -167,6 +167,7 @@ static void *run_closure(void *user)
             crew_push_key(&closure, &ordinal, &error) == CADRE_OK && closure == 7 && ordinal == i;
     }
     crew_push_done(7); /* its end is the chief's */
+    crew_enter_closure(0);
     crew_enter_closure(8);
     same = same && crew_push_key(&closure, &ordinal, &error) == CADRE_OK && ordinal == 0;
     crew_enter_closure(0);

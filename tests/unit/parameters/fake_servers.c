@@ -9,8 +9,9 @@
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define SHARDS_MAX 512
 #define NOTES_MAX  128
@@ -86,7 +87,7 @@ void fake_release(cadre_strategy *strategy)
 void fake_become(enum role role)
 {
     struct cadre_error error = {0};
-    fake.strategy->streamed = NULL;
+    fake.strategy->state_part->streamed = NULL;
     parameters_end(&fake.crew);
     fake.crew.role = role;
     assert_ok(parameters_begin(&fake.crew, &error), &error);

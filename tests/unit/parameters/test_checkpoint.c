@@ -13,7 +13,8 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/safetensors.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static const cadre_parameter_options adam = {
     .optimizer = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5}};
@@ -22,7 +23,7 @@ static cadre_strategy *begin(uint32_t servers, uint64_t shards, const char *fold
 {
     const cadre_partitioner fixed = {.kind = CADRE_PARTITIONER_FIXED, .shards = shards};
     cadre_strategy *strategy = fake_begin(servers, &fixed);
-    strategy->checkpointer->folder = folder;
+    strategy->state_part->checkpointer->folder = folder;
     return strategy;
 }
 

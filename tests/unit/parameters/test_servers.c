@@ -12,7 +12,8 @@
 #include "tests/unit/runtime/training.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define ROWS  10
 #define WIDTH 7
@@ -26,7 +27,7 @@ static cadre_strategy *begin(uint64_t shards, const char *folder)
     cadre_strategy_release(training_strategy(1)); /* the library is begun */
     assert_public_ok(cadre_strategy_parameter_server(&options, &strategy));
     cadre_show_progress(strategy, false);
-    strategy->checkpointer->folder = folder;
+    strategy->state_part->checkpointer->folder = folder;
     return strategy;
 }
 

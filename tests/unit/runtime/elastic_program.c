@@ -15,7 +15,8 @@
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_strategy *strategy;
 static cadre_variable *sum;
@@ -247,17 +248,17 @@ static int64_t output_of(cadre_per_replica *output)
 }
 
 /* Each replica's output is the same total: the sum tells how many replicas it is over. */
-static void check_reduced(const cadre_tensor *reduced)
+static void check_reduced(const cadre_tensor *reduced, cadre_per_replica *output)
 {
     int64_t sum_of_all = *(const int64_t *)cadre_tensor_const_data(reduced);
-    int64_t one = output_of(strategy->outputs[0]);
+    int64_t one = output_of(output);
     uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
     if (sum_of_all != one * replicas) {
         printf("reduced %lld of %u times %lld\n", (long long)sum_of_all, replicas, (long long)one);
     }
 }
 
-static void between_steps(void)
+static void between_steps(cadre_per_replica *output)
 {
     uint64_t position = cadre_strategy_position(strategy);
     cadre_tensor *reduced;
@@ -275,8 +276,8 @@ static void between_steps(void)
             cadre_strategy_num_replicas_in_sync(strategy));
     }
     fault_hang("HANG_REDUCE", position);
-    CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, strategy->outputs[0], CADRE_AXIS_NONE, &reduced));
-    check_reduced(reduced);
+    CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &reduced));
+    check_reduced(reduced, output);
     cadre_tensor_release(reduced);
     CADRE_CHECK(cadre_barrier());
 }
@@ -360,7 +361,7 @@ int elastic_program(void)
             passes.before_run++;
             CADRE_CHECK(cadre_run(strategy, train, batch, 1, NULL, &output));
             passes.behind_run++;
-            between_steps();
+            between_steps(output);
             note_bytes(epoch);
         }
         evaluate(tests, epoch + 1);

@@ -9,7 +9,7 @@
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_strategy *strategy;
 static cadre_variable *seen;  /* how often each record was fed */

@@ -7,7 +7,8 @@
 
 #include "job.h"
 #include "training.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 enum { WIDTH = 3, STEPS = 5 };

@@ -15,9 +15,10 @@
 #include "common/pure/assert.h"
 #include "training.h"
 #include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpoint_write.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 #include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 static cadre_variable *number(
@@ -67,8 +68,8 @@ static cadre_strategy *fresh(uint32_t replicas, uint64_t every, const char **ret
 {
     cadre_strategy *strategy = training_strategy(replicas);
     *ret_folder = test_temp_dir();
-    strategy->checkpointer->folder = *ret_folder;
-    strategy->checkpointer->every = every;
+    strategy->state_part->checkpointer->folder = *ret_folder;
+    strategy->state_part->checkpointer->every = every;
     return strategy;
 }
 
@@ -288,7 +289,7 @@ static void old_ones_are_deleted_and_nothing_else(void **state)
     char names[1024];
     char path[TEST_PATH_BYTES];
     cadre_strategy *strategy = fresh(1, 2, &folder);
-    strategy->checkpointer->kept = 2;
+    strategy->state_part->checkpointer->kept = 2;
     test_write(
         test_path(path, folder, "checkpoint-1.json"), "{\"run\":\"another\",\"position\":1}");
     test_write(test_path(path, folder, "checkpoint-1.safetensors"), "another run's");
@@ -355,7 +356,7 @@ static void a_full_disk_is_told(void **state)
         assert_ok(load(strategy, folder, newest, &position, &error), &error);
         assert_int_equal(*(const int8_t *)cadre_variable_read(NULL, bytes), (int8_t)position);
         *(int8_t *)bytes->components[0].value = now;
-        strategy->checkpointer->restored_at = POSITION_NONE;
+        strategy->state_part->checkpointer->restored_at = POSITION_NONE;
     }
     assert_true(nth > 9);
     /* Nobody waited: the next call says it. */
@@ -389,7 +390,7 @@ static void a_full_disk_leaves_the_one_that_is_there(void **state)
         assert_true(fault_disarm());
         assert_ok(load(strategy, folder, "checkpoint-1.json", &position, &error), &error);
         assert_int_equal(*(const int8_t *)cadre_variable_read(NULL, bytes), 1);
-        strategy->checkpointer->restored_at = POSITION_NONE;
+        strategy->state_part->checkpointer->restored_at = POSITION_NONE;
     }
     cadre_strategy_release(strategy);
 }
@@ -399,7 +400,7 @@ static void a_folder_that_cannot_be_written_is_an_error(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
     cadre_variable *variable;
-    strategy->checkpointer->folder = "/nonexistent/folder";
+    strategy->state_part->checkpointer->folder = "/nonexistent/folder";
     assert_public_error(cadre_variable_create(strategy, "w", CADRE_F32, 0, NULL, NULL, &variable),
         CADRE_NOT_FOUND, "/nonexistent/folder");
     cadre_strategy_release(strategy);
@@ -412,7 +413,7 @@ static void finish_writes_the_last_one(void **state)
     char mine[4] = "abc";
     const char *shared;
     cadre_strategy *strategy = fresh(2, 0, &shared);
-    strategy->checkpointer->shared = true;
+    strategy->state_part->checkpointer->shared = true;
     number(strategy, "bytes", CADRE_I8, 1, 0);
     assert_public_ok(cadre_state_register(strategy, "mine", mine, sizeof mine));
     run_steps(strategy, 2);

@@ -15,7 +15,8 @@
 #include "training.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define STEPS 4
@@ -128,7 +129,7 @@ static void look(const char *folder, uint64_t published)
     closedir(dir);
     CHILD_REQUIRE(seen);
     strategy->state = STATE_PRESENT;
-    strategy->checkpointer->restored_at = POSITION_NONE;
+    strategy->state_part->checkpointer->restored_at = POSITION_NONE;
     CHILD_REQUIRE(cadre_save(strategy, true) == CADRE_OK);
     cadre_strategy_release(strategy);
     _exit(0);

@@ -119,20 +119,6 @@ static void challenges_differ(void **state)
     assert_memory_not_equal(one, two, sizeof one);
 }
 
-static void a_key_of_the_mesh_is_mixed(void **state)
-{
-    (void)state;
-    uint8_t one[GREETING_KEY_BYTES] = "as it was sent";
-    uint8_t two[GREETING_KEY_BYTES] = "as it was sent";
-    uint8_t three[GREETING_KEY_BYTES] = "as it was sent";
-    greeting_mix(key, one);
-    greeting_mix(key, two);
-    greeting_mix(other, three);
-    assert_memory_equal(one, two, sizeof one);
-    assert_memory_not_equal(one, three, sizeof one);
-    assert_memory_not_equal(one, "as it was sent", 14);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,7 +127,6 @@ int main(void)
         cmocka_unit_test(an_answer_from_elsewhere_is_read_safely),
         cmocka_unit_test(a_proof_is_good_once),
         cmocka_unit_test(challenges_differ),
-        cmocka_unit_test(a_key_of_the_mesh_is_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "training.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static void packs_end_once_they_are_too_large(void **state)
 {

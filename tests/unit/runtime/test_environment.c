@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",

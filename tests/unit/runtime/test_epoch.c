@@ -4,10 +4,10 @@
 
 #include "training.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_distributed_dataset *range_of(
     cadre_strategy *strategy, int64_t stop, int64_t batch, const char *name)
@@ -303,8 +303,8 @@ static void check_reentry(const struct reentry *reentry)
     uint64_t epoch = 99;
     stand(train, &reentry->train, reentry->applied_since);
     stand(test, &reentry->test, reentry->applied_since);
-    strategy->reenters = !reentry->applied_since;
-    strategy->serial_last = 6;
+    strategy->input->reenters = !reentry->applied_since;
+    strategy->input->serial_last = 6;
     bool begins = cadre_next_epoch(asks, reentry->epochs, &epoch);
     if (begins != reentry->begins || (begins && epoch != reentry->epoch)) {
         fail_msg("%s: %s epoch %d", reentry->what, begins ? "begins" : "does not begin",

@@ -9,7 +9,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/state/base64.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static int64_t number_of(const cadre_tensor *tensor, int64_t row)
 {

@@ -5,7 +5,7 @@
 
 #include "training.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define LONG_US (UINT64_C(60) * 1000 * 1000) /* never waited for to its end */
 
@@ -99,7 +99,7 @@ static void one_that_is_held_is_left(void **state)
         struct gate gate = {.holds_at = 3};
         cadre_strategy *strategy = training_strategy(1);
         cadre_distributed_dataset *data = distribute(strategy, &gate, through_threads == 1);
-        strategy->dataset_count = 0; /* ended here, not with the strategy */
+        strategy->input->dataset_count = 0; /* ended here, not with the strategy */
         assert_false(distributed_retire(data, 1000));
         cadre_strategy_release(strategy);
         assert_int_equal(gate.ended, 0);
@@ -117,7 +117,7 @@ static void one_that_returns_is_waited_for(void **state)
     gate.open = true;
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
-    strategy->dataset_count = 0;
+    strategy->input->dataset_count = 0;
     assert_true(distributed_retire(data, LONG_US));
     assert_int_equal(gate.ended, 1);
     cadre_strategy_release(strategy);

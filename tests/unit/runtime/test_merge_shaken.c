@@ -13,7 +13,7 @@
 
 #include "stage.h"
 #include "training.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/task/task_state.h"
 
 #define STEPS  150

@@ -390,6 +390,29 @@ static void contexts_are_kept_apart(void **state)
     cadre_tensor_release(one);
 }
 
+static cadre_status read_foreign(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    double result;
+    return cadre_metric_result(replica, user, &result);
+}
+
+static void a_metric_of_another_strategy_is_refused_in_a_step(void **state)
+{
+    (void)state;
+    cadre_strategy *one = training_strategy(1);
+    cadre_strategy *other = training_strategy(1);
+    cadre_metric *metric;
+    assert_public_ok(cadre_metric_create(one, CADRE_METRIC_MEAN, "m", NULL, &metric));
+    assert_public_error(cadre_run(other, read_foreign, NULL, 0, metric, NULL),
+        CADRE_FAILED_PRECONDITION, "variable 'm' is of another strategy");
+    cadre_metric_release(metric);
+    cadre_strategy_release(other);
+    cadre_strategy_release(one);
+}
+
 /* A variable is where that of the metric was, whose strategy has ended. */
 static void a_metric_that_is_released_late_ends_no_variable(void **state)
 {
@@ -501,6 +524,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_area_is_that_of_all_pairs),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(contexts_are_kept_apart),
+        cmocka_unit_test(a_metric_of_another_strategy_is_refused_in_a_step),
         cmocka_unit_test(a_metric_that_is_released_late_ends_no_variable),
         cmocka_unit_test(every_sample_counts_once_when_a_task_dies),
     };

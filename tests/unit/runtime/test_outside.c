@@ -3,7 +3,8 @@
  * is played back to them in the generation of those that are left. */
 #include "training.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* Alone, a task keeps nothing. */
@@ -15,9 +16,9 @@ static void pretend_peers(cadre_strategy *strategy, bool peers)
 static size_t kept(cadre_strategy *strategy, uint8_t bytes[256])
 {
     struct cadre_error error = {0};
-    size_t size = outside_bytes(strategy->outside);
+    size_t size = outside_bytes(strategy->regroup->outside);
     assert_in_range(size, 1, 256);
-    assert_ok(outside_read(strategy->outside, 0, bytes, size, &error), &error);
+    assert_ok(outside_read(strategy->regroup->outside, 0, bytes, size, &error), &error);
     return size;
 }
 
@@ -59,8 +60,8 @@ static void a_mean_is_of_those_who_were_there(void **state)
     assert_ok(on_read_fold_outside(mean, &error), &error);
     assert_true(total_of(mean) == 15);
     size_t size = kept(strategy, bytes);
-    assert_ok(outside_write(strategy->outside, size, 0, bytes, size, &error), &error);
-    outside_play(strategy->outside);
+    assert_ok(outside_write(strategy->regroup->outside, size, 0, bytes, size, &error), &error);
+    outside_play(strategy->regroup->outside);
     strategy->replica_count = 5;
     assert_ok(on_read_fold_outside(mean, &error), &error);
     assert_true(total_of(mean) == 15);

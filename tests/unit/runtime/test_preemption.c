@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "training.h"
-#include "worker/library/runtime/notice.h"
+#include "worker/library/runtime/preemption/notice.h"
 
 #define FEW  20
 #define MANY 10000000 /* more than are taken */

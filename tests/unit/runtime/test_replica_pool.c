@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/runtime/step/handoff.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/handoff.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 
 #define ROUNDS 300
 

@@ -16,7 +16,7 @@
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/cluster/cluster_member.h"
-#include "worker/library/runtime/task/session.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
 
 #define TASKS_MAX 3
 #define WAIT_S    20

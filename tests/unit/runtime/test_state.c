@@ -10,7 +10,7 @@
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 static cadre_variable *bytes_variable(cadre_strategy *strategy, const char *name, int64_t count)

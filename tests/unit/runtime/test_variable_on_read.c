@@ -6,10 +6,11 @@
 
 #include "training.h"
 #include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 static cadre_variable *counter(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     double value, cadre_aggregation aggregation)
@@ -288,20 +289,21 @@ static void a_total_begins_as_it_was_created(void **state)
     struct cadre_error error = {0};
     cadre_strategy *strategy = training_strategy(3);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
-    assert_false(outside_known(strategy->outside)); /* a task that is alone keeps nothing */
-    assert_int_equal(outside_bytes(strategy->outside), 0);
+    assert_false(
+        outside_known(strategy->regroup->outside)); /* a task that is alone keeps nothing */
+    assert_int_equal(outside_bytes(strategy->regroup->outside), 0);
     strategy->roster.member_count = 2;
     cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
     strategy->roster.member_count = 1;
     assert_true(total_of(sum) == 3);
-    uint64_t bytes = outside_bytes(strategy->outside);
+    uint64_t bytes = outside_bytes(strategy->regroup->outside);
     assert_in_range(bytes, 1, sizeof created);
-    assert_ok(outside_read(strategy->outside, 0, created, bytes, &error), &error);
+    assert_ok(outside_read(strategy->regroup->outside, 0, created, bytes, &error), &error);
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
-    assert_ok(outside_write(strategy->outside, bytes, 0, created, bytes, &error), &error);
-    outside_play(strategy->outside);
+    assert_ok(outside_write(strategy->regroup->outside, bytes, 0, created, bytes, &error), &error);
+    outside_play(strategy->regroup->outside);
     sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
     assert_true(total_of(sum) == 3);
     cadre_strategy_release(strategy);

@@ -1,16 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a closure's function may ask: its arguments, its worker, whether it is still wanted. */
-#include "cadre/cluster_coordinator.h"
+#include "worker/library/runtime/closures/closure.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/closures/closure_run.h"
+#include "worker/library/runtime/border/border.h"
 
 static _Thread_local uint32_t worker_index = UINT32_MAX;
+static _Thread_local cadre_closure *current;
 
 void closure_worker_enter(uint32_t index)
 {
+    CADRE_ASSERT(current == NULL); /* no closure of the one before runs */
     worker_index = index;
+}
+
+void closure_enter(cadre_closure *closure)
+{
+    CADRE_ASSERT(current == NULL); /* a worker runs one after the other */
+    CADRE_ASSERT(closure->number != 0);
+    CADRE_ASSERT(closure->worker == worker_index);
+    current = closure;
+}
+
+void closure_leave(cadre_closure *closure)
+{
+    CADRE_ASSERT(current == closure);
+    current = NULL;
+}
+
+cadre_closure *closure_current(void)
+{
+    return current;
+}
+
+bool closure_unwanted(void)
+{
+    return cadre_closure_cancelled(current);
 }
 
 cadre_status cadre_worker_index(uint32_t *ret_index)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/closures/closure_wire.h"
 
@@ -35,6 +36,7 @@ static cadre_status receive(
 /* With the lock. False: it is the last. */
 static bool keep(struct closure_inbox *inbox, struct message *message)
 {
+    CADRE_ASSERT(!inbox->over); /* after the last nothing is received */
     if (message->frame.kind == CLOSURE_CANCEL) {
         if (message->frame.words[0] > atomic_load(&inbox->cancelled)) {
             atomic_store(&inbox->cancelled, message->frame.words[0]);
@@ -81,6 +83,7 @@ static void *listen_to_chief(void *user)
 
 cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
 {
+    CADRE_ASSERT(link != NULL);
     pthread_condattr_t attributes;
     *inbox = (struct closure_inbox){.link = link};
     inbox->last = &inbox->first;
@@ -125,6 +128,8 @@ enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_mes
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec++;
     pthread_mutex_lock(&inbox->lock);
+    CADRE_ASSERT(inbox->count <= INBOX_MESSAGES_MAX);
+    CADRE_ASSERT((inbox->first == NULL) == (inbox->count == 0));
     while (inbox->first == NULL && !inbox->over && late == 0) {
         late = pthread_cond_timedwait(&inbox->changed, &inbox->lock, &until);
     }

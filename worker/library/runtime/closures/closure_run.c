@@ -9,14 +9,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/input/user_call.h"
+#include "worker/library/runtime/closures/closure.h"
+#include "worker/library/runtime/closures/closure_wire.h"
 #include "worker/library/runtime/crew/crew.h"
-
-static _Thread_local cadre_closure *current;
-
-cadre_closure *closure_current(void)
-{
-    return current;
-}
 
 /* --- arguments --- */
 
@@ -131,11 +126,11 @@ static cadre_status call(cadre_closure *closure, const struct registration *func
     cadre_tensor *outputs[], struct cadre_error *error)
 {
     user_call_begin();
-    current = closure;
+    closure_enter(closure);
     crew_enter_closure(closure->number);
     cadre_status status = argument_status(function->function(closure, outputs, function->user));
     crew_enter_closure(0);
-    current = NULL;
+    closure_leave(closure);
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
@@ -182,6 +177,7 @@ static cadre_status perform(cadre_closure *closure, const struct message *start,
 cadre_status closure_run(uint32_t worker, struct closure_inbox *inbox,
     const struct worker_things *things, const struct message *start, struct cadre_error *error)
 {
+    CADRE_ASSERT(closure_current() == NULL);
     struct frame result = {.kind = CLOSURE_RESULT, .id = start->frame.id};
     struct cadre_error failure = {0};
     uint8_t *bytes = NULL;

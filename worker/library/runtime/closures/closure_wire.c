@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_strings.h"
 
@@ -22,6 +23,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "it travels as it lies
 
 static size_t text_bytes(const cadre_tensor *tensor)
 {
+    CADRE_ASSERT(cadre_tensor_dtype(tensor) == CADRE_STRING);
     const cadre_string *strings = cadre_tensor_const_data(tensor);
     size_t bytes = 0;
     if (strings_measure(strings, cadre_tensor_count(tensor), &bytes, NULL) != CADRE_OK) {
@@ -62,6 +64,7 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t count)
 
 static uint8_t *put_strings(uint8_t *at, const cadre_tensor *tensor)
 {
+    CADRE_ASSERT(cadre_tensor_dtype(tensor) == CADRE_STRING);
     const cadre_string *strings = cadre_tensor_const_data(tensor);
     int64_t count = cadre_tensor_count(tensor);
     for (int64_t i = 0; i < count; i++) {
@@ -82,6 +85,7 @@ uint8_t *wire_item_write(const struct wire_item *item, uint8_t *at)
         return put(at, &thing, sizeof thing);
     }
     size_t bytes = data_bytes(tensor);
+    CADRE_ASSERT(bytes <= CLOSURE_BYTES_MAX); /* wire_item_bytes was asked */
     struct head head = {.tag = ITEM_TENSOR,
         .dtype = (uint32_t)cadre_tensor_dtype(tensor),
         .rank = cadre_tensor_rank(tensor),
@@ -118,6 +122,7 @@ static const uint8_t *take(struct wire_reader *reader, size_t count)
 static cadre_status read_strings(const uint8_t *bytes, size_t size, uint32_t rank,
     const int64_t *dims, int64_t count, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
+    CADRE_ASSERT(count >= 0);
     char *text = NULL;
     if ((uint64_t)count > size / sizeof(uint64_t)) {
         return bad("fewer strings than its shape says", error);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_run.h"
+#include "worker/library/runtime/closures/closure_wire.h"
 
 #define DIAL_PATIENCE_US (UINT64_C(10) * CADRE_US_PER_S)
 #define LOOK_US          CADRE_US_PER_S /* how often it looks whether the job goes on */
@@ -92,6 +95,8 @@ static void wait_a_little(struct crew_state *crew, uint64_t *seen, uint64_t pati
 
 cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->role == ROLE_WORKER);
+    CADRE_ASSERT(crew->directory != NULL);
     struct worker worker = {.crew = crew};
     bool bye = false;
     uint64_t seen = 0;

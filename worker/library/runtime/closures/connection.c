@@ -11,51 +11,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
+#include "worker/library/runtime/closures/connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
-
-/* --- who has no closure --- */
-
-static void idle_leave(struct connection *connection)
-{
-    struct scheduler *scheduler = connection->scheduler;
-    if (!connection->idle) {
-        return;
-    }
-    connection->idle = false;
-    *(connection->idle_before != NULL ? &connection->idle_before->idle_next
-                                      : &scheduler->idle_first) = connection->idle_next;
-    *(connection->idle_next != NULL ? &connection->idle_next->idle_before : &scheduler->idle_last) =
-        connection->idle_before;
-}
-
-static void idle_enter(struct connection *connection)
-{
-    struct scheduler *scheduler = connection->scheduler;
-    if (connection->idle) {
-        return;
-    }
-    connection->idle = true;
-    connection->idle_next = NULL;
-    connection->idle_before = scheduler->idle_last;
-    *(scheduler->idle_last != NULL ? &scheduler->idle_last->idle_next : &scheduler->idle_first) =
-        connection;
-    scheduler->idle_last = connection;
-}
-
-void connection_wake(struct connection *connection)
-{
-    uint64_t one = 1;
-    idle_leave(connection);
-    ssize_t written = write(connection->wake, &one, sizeof one);
-    CADRE_ASSERT(written == (ssize_t)sizeof one);
-}
-
-void connection_wake_idle(struct scheduler *scheduler)
-{
-    if (scheduler->idle_first != NULL && scheduler->queue.queued > 0) {
-        connection_wake(scheduler->idle_first);
-    }
-}
 
 /* --- what is sent --- */
 
@@ -69,6 +26,7 @@ static cadre_status send_bare(struct connection *connection, enum closure_frame 
 static cadre_status send_make(struct connection *connection,
     const struct cadre_per_worker *per_worker, struct cadre_error *error)
 {
+    CADRE_ASSERT(per_worker->number > 0);
     const struct registration *made_of = per_worker->made_of;
     char name[LIMIT_NAME_BYTES];
     const struct frame frame = {.kind = CLOSURE_MAKE,
@@ -133,8 +91,10 @@ struct order {
 static struct order choose(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
+    CADRE_ASSERT(connection->running_count <= CLOSURES_AHEAD);
+    CADRE_ASSERT(connection->told_made <= scheduler->per_worker_count);
     uint32_t depth = connection->took_us < CLOSURE_AHEAD_BELOW_US ? CLOSURES_AHEAD : 1;
-    idle_leave(connection);
+    connection_idle_leave(connection);
     if (scheduler->ending) {
         return (struct order){.next = NEXT_END};
     }
@@ -158,7 +118,7 @@ static struct order choose(struct connection *connection)
         return (struct order){.next = NEXT_START, .start = remote_value_of(closure)};
     }
     if (connection->running_count == 0) {
-        idle_enter(connection);
+        connection_idle_enter(connection);
     }
     return (struct order){.next = NEXT_WAIT};
 }
@@ -247,7 +207,9 @@ static cadre_status obey(
 static void leave(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
-    idle_leave(connection);
+    CADRE_ASSERT(scheduler->threads > 0);
+    CADRE_ASSERT(connection->ended_next == NULL);
+    connection_idle_leave(connection);
     if (scheduler->connections[connection->index] == connection) {
         scheduler->connections[connection->index] = NULL;
         scheduler->connected--;
@@ -322,6 +284,7 @@ static bool start_thread(struct connection *connection)
 static bool enter(struct connection *connection)
 {
     struct scheduler *scheduler = connection->scheduler;
+    CADRE_ASSERT(connection->index < scheduler->workers);
     struct connection *older = scheduler->connections[connection->index];
     uint64_t incarnation = link_peer(connection->link)->incarnation;
     struct directory_member member;
@@ -331,7 +294,7 @@ static bool enter(struct connection *connection)
         return false;
     }
     if (older != NULL) {
-        idle_leave(older);
+        connection_idle_leave(older);
         link_shut(older->link);
     } else {
         scheduler->connected++;

@@ -32,11 +32,6 @@ cadre_status connection_receive(struct connection *connection, struct cadre_erro
 bool connection_end_closure(struct connection *connection, const struct frame *frame,
     cadre_status status, cadre_tensor **outputs, const struct cadre_error *error);
 
-/* With the scheduler's lock: its thread looks what there is to do. */
-void connection_wake(struct connection *connection);
-/* One that has no closure, if there is one. */
-void connection_wake_idle(struct scheduler *scheduler);
-
 /* With the scheduler's lock: ends connections of workers that the coordinator says are gone. */
 void connections_check(struct scheduler *scheduler);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/closures/connection.h"
 
@@ -45,6 +46,7 @@ static cadre_status read_outputs(struct connection *connection, const struct fra
 /* Of those that it has; NULL: none of this number. */
 static cadre_remote_value *take_running(struct connection *connection, uint64_t number)
 {
+    CADRE_ASSERT(connection->running_count <= CLOSURES_AHEAD);
     for (uint32_t i = 0; i < connection->running_count; i++) {
         cadre_remote_value *value = connection->running[i];
         if (value->number == number) {

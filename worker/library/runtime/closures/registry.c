@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 
 #define LISTED_BYTES 320 /* of the names in a sentence */
 
@@ -18,6 +19,7 @@ static size_t entry_count;
 
 const char *registration_kind_name(enum registration_kind kind)
 {
+    CADRE_ASSERT(kind <= REGISTERED_RESOURCE);
     static const char *const names[] = {"function", "dataset", "resource"};
     return names[kind];
 }
@@ -71,6 +73,7 @@ cadre_status registry_find(enum registration_kind kind, const char *name,
 
 static cadre_status add(const struct registration *wanted, struct cadre_error *error)
 {
+    CADRE_ASSERT(entry_count <= REGISTRY_MAX);
     const char *what = registration_kind_name(wanted->kind);
     if (look(wanted->kind, wanted->name) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,

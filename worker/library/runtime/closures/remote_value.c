@@ -18,6 +18,8 @@ cadre_status remote_value_new(const struct registration *function,
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value, struct cadre_error *error)
 {
+    CADRE_ASSERT(function->kind == REGISTERED_FUNCTION);
+    CADRE_ASSERT(argument_count <= CADRE_CLOSURE_ARGUMENTS_MAX);
     cadre_remote_value *value = calloc(1, sizeof *value);
     struct wire_item *items = calloc(argument_count + 1, sizeof *items);
     if (value == NULL || items == NULL) {
@@ -50,6 +52,7 @@ static void drop_arguments(cadre_remote_value *value)
 
 void remote_value_retain(cadre_remote_value *value)
 {
+    CADRE_ASSERT(atomic_load_explicit(&value->references, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
 }
 
@@ -59,6 +62,7 @@ void remote_value_release(cadre_remote_value *value)
         atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    CADRE_ASSERT(value->waiting == 0); /* who waits has a reference */
     drop_arguments(value);
     for (uint32_t i = 0; i < value->output_count; i++) {
         cadre_tensor_release(value->outputs[i]);
@@ -82,6 +86,8 @@ static void finish(cadre_remote_value *value)
 
 void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count)
 {
+    CADRE_ASSERT(value->outputs == NULL);
+    CADRE_ASSERT(output_count <= CADRE_OUTPUTS_MAX);
     value->outputs = outputs;
     value->output_count = output_count;
     finish(value);
@@ -97,6 +103,7 @@ void remote_value_fail(cadre_remote_value *value, const struct cadre_error *erro
 
 cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error)
 {
+    CADRE_ASSERT(value->code != CADRE_OK);
     return cadre_error_set(error, value->code, "%s",
         value->text != NULL ? value->text : "a closure failed, and there was no memory to say why");
 }

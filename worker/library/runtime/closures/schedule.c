@@ -4,14 +4,15 @@
 #include <stdlib.h>
 
 #include "cadre/cluster_coordinator.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/closures/closure_run.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/per_worker.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* --- who may call --- */
 
@@ -115,6 +116,7 @@ static cadre_status schedule(cadre_strategy *strategy, const char *name,
     const struct registration *function = NULL;
     cadre_remote_value *value = NULL;
     CADRE_TRY(enter_state(strategy, "cadre_schedule", &scheduler, error));
+    CADRE_ASSERT(scheduler->strategy == strategy);
     CADRE_TRY(argument_require(name, "cadre_schedule", "function", error));
     CADRE_TRY(registry_find(REGISTERED_FUNCTION, name, &function, error));
     CADRE_TRY(check_arguments(scheduler, name, arguments, argument_count, error));
@@ -221,6 +223,7 @@ static cadre_status fetch(cadre_remote_value *value, cadre_tensor *ret_outputs[]
         CADRE_TRY(argument_require(ret_outputs, "cadre_fetch", "ret_outputs", error));
     }
     CADRE_TRY(await_value(value, error));
+    CADRE_ASSERT(cadre_remote_value_ready(value));
     if (capacity > 0 && value->output_count > capacity) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "closure %llu (`%s`) returned %u outputs, and cadre_fetch was given places for %u",

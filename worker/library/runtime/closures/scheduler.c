@@ -5,17 +5,12 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/closures/connection.h"
+#include "worker/library/runtime/closures/connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
 
 /* --- waiting --- */
-
-void scheduler_notify(struct scheduler *scheduler)
-{
-    if (scheduler->waiting > 0) {
-        pthread_cond_broadcast(&scheduler->changed);
-    }
-}
 
 /* For a second at most; false: nothing happened in it. */
 static bool wait_a_second(struct scheduler *scheduler)
@@ -39,80 +34,6 @@ static cadre_status await(struct scheduler *scheduler, struct cadre_error *error
     return directory_ended(scheduler->crew->directory, error);
 }
 
-/* --- what becomes of closures --- */
-
-static void finish(struct scheduler *scheduler, cadre_remote_value *value)
-{
-    crew_push_done(value->number);
-    remote_value_release(value);
-    if (scheduler->queue.running == 0) {
-        scheduler_notify(scheduler);
-    }
-}
-
-/* Not run, or not to the end, and never will be. */
-static void cancel(struct scheduler *scheduler, cadre_remote_value *value)
-{
-    struct cadre_error error;
-    if (scheduler->ending) {
-        cadre_error_set(&error, CADRE_CANCELLED,
-            "closure %llu (`%s`) was not done when the strategy ended; call cadre_join before",
-            (unsigned long long)value->number, value->function->name);
-    } else {
-        cadre_error_set(&error, CADRE_CANCELLED,
-            "closure %llu (`%s`) was cancelled, for another one had failed; schedule it again",
-            (unsigned long long)value->number, value->function->name);
-    }
-    remote_value_fail(value, &error);
-    finish(scheduler, value);
-}
-
-static void cancelled(struct closure *closure, void *user)
-{
-    cancel(user, remote_value_of(closure));
-}
-
-void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
-    cadre_tensor **outputs, uint32_t output_count)
-{
-    closure_queue_done(&scheduler->queue, &value->closure);
-    remote_value_succeed(value, outputs, output_count);
-    scheduler->steps = true;
-    finish(scheduler, value);
-}
-
-void scheduler_failed(
-    struct scheduler *scheduler, cadre_remote_value *value, const struct cadre_error *error)
-{
-    bool first = scheduler->queue.failed == NULL;
-    closure_queue_fail(&scheduler->queue, &value->closure);
-    remote_value_fail(value, error);
-    if (first) {
-        remote_value_retain(value); /* the queue's, until it is raised */
-        scheduler->failed = value;
-        closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
-        for (uint32_t i = 0; i < scheduler->workers; i++) {
-            if (scheduler->connections[i] != NULL) {
-                connection_wake(scheduler->connections[i]);
-            }
-        }
-        scheduler_notify(scheduler);
-    }
-    finish(scheduler, value);
-}
-
-void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
-{
-    if (scheduler->ending) {
-        closure_queue_done(&scheduler->queue, &value->closure);
-        cancel(scheduler, value);
-    } else if (closure_queue_put_back(&scheduler->queue, &value->closure)) {
-        connection_wake_idle(scheduler);
-    } else {
-        cancel(scheduler, value);
-    }
-}
-
 /* --- the program --- */
 
 /* An error that is pending: waits until nothing runs, then it. */
@@ -120,14 +41,15 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
 {
     bool wait = false;
     const struct closure *failed = NULL;
-    while (
-        (failed = closure_queue_settle(&scheduler->queue, cancelled, scheduler, &wait)) == NULL &&
-        wait) {
+    while ((failed = closure_queue_settle(
+                &scheduler->queue, scheduler_cancelled, scheduler, &wait)) == NULL &&
+           wait) {
         CADRE_TRY(await(scheduler, error));
     }
     if (failed == NULL) {
         return CADRE_OK;
     }
+    CADRE_ASSERT(scheduler->failed != NULL);
     cadre_remote_value *value = scheduler->failed;
     scheduler->failed = NULL;
     scheduler->batch++;
@@ -139,6 +61,8 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
 static cadre_status put(
     struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
 {
+    CADRE_ASSERT(value->scheduler == NULL);
+    CADRE_ASSERT(value->number == 0);
     while (closure_queue_full(&scheduler->queue)) {
         CADRE_TRY(await(scheduler, error));
     }
@@ -219,6 +143,8 @@ bool scheduler_drop(struct crew_state *crew, uint32_t worker)
 cadre_status scheduler_add_per_worker(
     struct scheduler *scheduler, struct cadre_per_worker *per_worker, struct cadre_error *error)
 {
+    CADRE_ASSERT(per_worker->number == 0);
+    CADRE_ASSERT(per_worker->made_of != NULL);
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&scheduler->lock);
     if (scheduler->per_worker_count == PER_WORKER_MAX) {
@@ -255,6 +181,8 @@ bool scheduler_has_per_worker(
 
 static void destroy(struct scheduler *scheduler)
 {
+    CADRE_ASSERT(scheduler->threads == 0);
+    CADRE_ASSERT(scheduler->connected == 0);
     for (uint32_t i = 0; i < scheduler->per_worker_count; i++) {
         free(scheduler->per_worker[i]);
     }
@@ -294,6 +222,8 @@ static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
 cadre_status scheduler_begin(
     struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->scheduler == NULL);
+    CADRE_ASSERT(crew->listener != NULL);
     struct scheduler *scheduler = make(crew, strategy);
     if (scheduler == NULL) {
         return cadre_error_set(
@@ -342,7 +272,8 @@ void scheduler_end(struct crew_state *crew)
     link_listener_close(scheduler->listener); /* nobody comes any more */
     pthread_mutex_lock(&scheduler->lock);
     end_threads(scheduler);
-    closure_queue_cancel(&scheduler->queue, cancelled, scheduler);
+    CADRE_ASSERT(scheduler->queue.running == 0);
+    closure_queue_cancel(&scheduler->queue, scheduler_cancelled, scheduler);
     pthread_mutex_unlock(&scheduler->lock);
     remote_value_release(scheduler->failed);
     crew->scheduler = NULL;

@@ -85,7 +85,10 @@ bool scheduler_has_per_worker(
 /* Drops a worker's connection, as if it were lost. Whether there was one. */
 bool scheduler_drop(struct crew_state *crew, uint32_t worker);
 
-/* --- for connections, with the lock --- */
+/* --- with the lock; scheduler_outcome.c --- */
+
+/* A closure that is taken out of the queue of scheduler `user`, and was not run. */
+void scheduler_cancelled(struct closure *closure, void *user);
 
 /* What became of a closure that ran. */
 void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,

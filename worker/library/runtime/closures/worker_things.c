@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/input/user_call.h"
 
 static cadre_status make_dataset(struct worker_thing *thing, struct cadre_error *error)
 {
+    CADRE_ASSERT(thing->kind == REGISTERED_DATASET);
+    CADRE_ASSERT(thing->iterator == NULL);
     static const cadre_input_context context = {
         .num_input_pipelines = 1, .input_pipeline_id = 0, .num_replicas_in_sync = 1};
     const struct registration *made_of = thing->made_of;
@@ -27,6 +30,8 @@ static cadre_status make_dataset(struct worker_thing *thing, struct cadre_error 
 
 static cadre_status make_resource(struct worker_thing *thing, struct cadre_error *error)
 {
+    CADRE_ASSERT(thing->kind == REGISTERED_RESOURCE);
+    CADRE_ASSERT(!thing->has_resource);
     const struct registration *made_of = thing->made_of;
     user_call_begin();
     CADRE_TRY(user_call_end(
@@ -39,6 +44,7 @@ static cadre_status make_resource(struct worker_thing *thing, struct cadre_error
 static cadre_status add(
     struct worker_things *things, struct worker_thing **ret_thing, struct cadre_error *error)
 {
+    CADRE_ASSERT(things->count <= things->capacity);
     if (things->count == things->capacity) {
         uint64_t capacity = things->capacity == 0 ? 8 : things->capacity * 2;
         struct worker_thing **more =

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 
 /* When nothing is heard from a host for so long it is asked, so often, and then taken for gone. */
 #define SILENT_S       5
@@ -100,6 +101,7 @@ bool cluster_address_is_loopback(const struct cluster_address *address)
 cadre_status cluster_address_listen(
     const struct cluster_address *address, const char *text, int *ret_fd, struct cadre_error *error)
 {
+    CADRE_ASSERT(address->bytes > 0);
     int on = 1;
     *ret_fd = -1;
     CADRE_CLOSE_AT_EXIT int fd =
@@ -129,6 +131,7 @@ cadre_status cluster_address_listen(
 cadre_status cluster_address_connect(
     const struct cluster_address *address, int *ret_fd, struct cadre_error *error)
 {
+    CADRE_ASSERT(address->bytes > 0);
     *ret_fd = -1;
     CADRE_CLOSE_AT_EXIT int fd =
         socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

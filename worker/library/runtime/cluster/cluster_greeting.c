@@ -41,6 +41,7 @@ _Static_assert(ANSWER_MAC + GREETING_MAC_BYTES == GREETING_ANSWER_BYTES, "no gap
 
 static void put(uint8_t *at, uint64_t value, size_t bytes)
 {
+    CADRE_ASSERT(bytes <= sizeof value);
     for (size_t i = 0; i < bytes; i++) {
         at[i] = (uint8_t)(value >> (8 * i));
     }
@@ -49,6 +50,7 @@ static void put(uint8_t *at, uint64_t value, size_t bytes)
 static uint64_t get(const uint8_t *at, size_t bytes)
 {
     uint64_t value = 0;
+    CADRE_ASSERT(bytes <= sizeof value);
     for (size_t i = 0; i < bytes; i++) {
         value |= (uint64_t)at[i] << (8 * i);
     }
@@ -176,14 +178,4 @@ bool greeting_proof_valid(const uint8_t key[GREETING_KEY_BYTES],
     uint8_t expected[GREETING_MAC_BYTES];
     greeting_proof(key, hello, challenge, expected);
     return CRYPTO_memcmp(expected, mac, GREETING_MAC_BYTES) == 0;
-}
-
-void greeting_mix(const uint8_t secret[GREETING_KEY_BYTES], uint8_t key[GREETING_KEY_BYTES])
-{
-    uint8_t mixed[GREETING_KEY_BYTES];
-    unsigned length = 0;
-    const uint8_t *mac =
-        HMAC(EVP_sha256(), secret, GREETING_KEY_BYTES, key, GREETING_KEY_BYTES, mixed, &length);
-    CADRE_ASSERT(mac != NULL && length == GREETING_KEY_BYTES);
-    memcpy(key, mixed, sizeof mixed);
 }

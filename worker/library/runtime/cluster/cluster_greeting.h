@@ -82,7 +82,4 @@ bool greeting_proof_valid(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     const uint8_t mac[GREETING_MAC_BYTES]);
 
-/* What a generation's key becomes for who has the cluster's: in place. */
-void greeting_mix(const uint8_t secret[GREETING_KEY_BYTES], uint8_t key[GREETING_KEY_BYTES]);
-
 #endif

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/input/show.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/show.h"
 
 #define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
 #define HEARTBEAT_US (LEASE_US / 4)
@@ -20,6 +21,8 @@
 static void send_verdict(struct cluster_lead *lead, uint32_t place, cadre_status code,
     const char *text, uint32_t slot, uint64_t incarnation)
 {
+    CADRE_ASSERT(place < lead->member->tasks);
+    CADRE_ASSERT(lead->peers[place].state == PEER_WAITING);
     const struct stranger_proved *greeting = &lead->greetings[place];
     struct greeting_answer answer = {.code = code, .slot = slot, .incarnation = incarnation};
     uint8_t bytes[GREETING_ANSWER_BYTES];
@@ -31,6 +34,7 @@ static void send_verdict(struct cluster_lead *lead, uint32_t place, cadre_status
 
 static void dismiss(struct cluster_lead *lead, uint32_t place, cadre_status code, const char *text)
 {
+    CADRE_ASSERT(place < lead->member->tasks);
     struct cluster_peer *peer = &lead->peers[place];
     if (peer->state == PEER_WAITING && code != CADRE_OK) {
         send_verdict(lead, place, code, text, 0, 0);
@@ -73,6 +77,7 @@ static const char *name_of(uint32_t place, void *user)
 static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
 {
     struct cluster_lead *lead = user;
+    CADRE_ASSERT(place < lead->member->tasks);
     struct cluster_peer *peer = &lead->peers[place];
     if (peer->state == PEER_WAITING) {
         send_verdict(lead, place, CADRE_OK, "", slot, incarnation);
@@ -83,6 +88,7 @@ static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void 
 static void on_down(uint32_t place, const struct task_down *down, void *user)
 {
     struct cluster_lead *lead = user;
+    CADRE_ASSERT(place < lead->member->tasks);
     bool crew = crew_is(&lead->member->crew);
     lead->chief_done = lead->chief_done || (crew && place == 0 && down->type == TASK_DOWN_BYE);
     cluster_peer_tell(&lead->peers[place], down);
@@ -114,6 +120,7 @@ static void on_done(void *user)
 
 static void begin(struct cluster_lead *lead)
 {
+    CADRE_ASSERT(lead->phase == CLUSTER_GATHERING);
     lead->phase = CLUSTER_RUNNING;
     for (uint32_t place = 0; place < lead->member->tasks; place++) {
         core_inside_join(lead->inside, place, lead->now_us);
@@ -133,6 +140,7 @@ static bool all_are_there(const struct cluster_lead *lead)
 static void refuse(struct cluster_lead *lead, const struct stranger_proved *proved,
     cadre_status code, const char *text)
 {
+    CADRE_ASSERT(code != CADRE_OK);
     struct cluster_peer peer = {.state = PEER_WAITING, .fd = proved->fd};
     struct greeting_answer answer = {.code = code};
     uint8_t bytes[GREETING_ANSWER_BYTES];
@@ -146,6 +154,7 @@ static void refuse(struct cluster_lead *lead, const struct stranger_proved *prov
 void cluster_lead_proved(const struct stranger_proved *proved, void *user)
 {
     struct cluster_lead *lead = user;
+    CADRE_ASSERT(proved->place < lead->member->tasks); /* its hello was checked */
     struct cluster_peer *peer = &lead->peers[proved->place];
     char text[GREETING_TEXT_BYTES];
     char who[CLUSTER_MEMBER_TEXT_BYTES];
@@ -173,6 +182,7 @@ void cluster_lead_proved(const struct stranger_proved *proved, void *user)
 
 static void lose(struct cluster_lead *lead, uint32_t place)
 {
+    CADRE_ASSERT(lead->peers[place].state != PEER_ABSENT);
     cluster_peer_close(&lead->peers[place]);
     if (lead->phase == CLUSTER_RUNNING && !lead->done) {
         core_inside_leave(lead->inside, place, lead->now_us);
@@ -185,6 +195,8 @@ static void lose(struct cluster_lead *lead, uint32_t place)
 static void refuse_frames(
     struct cluster_lead *lead, uint32_t place, const struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
+    CADRE_ASSERT(lead->phase != CLUSTER_GATHERING);
     cluster_peer_dismiss(&lead->peers[place], error->code, error->text, lead->now_us);
     core_inside_leave(lead->inside, place, lead->now_us);
 }
@@ -193,6 +205,7 @@ static void take_frame(
     struct cluster_lead *lead, uint32_t place, const uint8_t *payload, size_t size)
 {
     struct cluster_peer *peer = &lead->peers[place];
+    CADRE_ASSERT(peer->state == PEER_SERVED);
     struct cadre_error error = {0};
     struct task_up up;
     wire_arena_reset(lead->arena);
@@ -230,6 +243,8 @@ static void take_frames(struct cluster_lead *lead, uint32_t place)
 
 void cluster_lead_hear(struct cluster_lead *lead, uint32_t place)
 {
+    CADRE_ASSERT(place < lead->member->tasks);
+    CADRE_ASSERT(lead->peers[place].state != PEER_ABSENT);
     if (!cluster_peer_read(&lead->peers[place])) {
         lose(lead, place);
     } else {
@@ -318,6 +333,7 @@ static bool others_are_ending(const struct cluster_lead *lead)
 /* This task leaves. */
 static void leave(struct cluster_lead *lead)
 {
+    CADRE_ASSERT(lead->phase != CLUSTER_ENDED);
     char text[LIMIT_TEXT_BYTES];
     char who[CLUSTER_MEMBER_TEXT_BYTES];
     hear_own_last_words(lead);
@@ -329,6 +345,7 @@ static void leave(struct cluster_lead *lead)
 
 void cluster_lead_pass_time(struct cluster_lead *lead, uint64_t now_us, bool leaves)
 {
+    CADRE_ASSERT(now_us >= lead->now_us); /* of one clock */
     lead->now_us = now_us;
     if (leaves && lead->phase != CLUSTER_ENDED && !others_are_ending(lead)) {
         leave(lead);
@@ -394,6 +411,8 @@ void cluster_lead_close(struct cluster_lead *lead)
 cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_member *member,
     uint64_t restored, const char *trouble, struct cadre_error *error)
 {
+    CADRE_ASSERT(member->tasks > 1);
+    CADRE_ASSERT(member->place == 0); /* the first task holds the job together */
     uint64_t now_us = clock_monotonic_us();
     *lead = (struct cluster_lead){.member = member,
         .phase = CLUSTER_GATHERING,

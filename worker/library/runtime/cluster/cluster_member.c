@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/pure/assert.h"
 #include "worker/library/cluster/slurm.h"
 
 #define KEY_FILE_BYTES_MIN 32
@@ -18,6 +19,7 @@
 /* The job that the task of a place is of, and which one of it. */
 static const char *job_of(const struct cluster_member *member, uint32_t place, uint32_t *ret_index)
 {
+    CADRE_ASSERT(place < member->tasks);
     if (crew_is(&member->crew)) {
         enum role role = crew_role(&member->crew, place);
         *ret_index = place - crew_first(&member->crew, role);
@@ -155,6 +157,7 @@ static int compare_texts(const void *a, const void *b)
 /* Two tasks at one address would wait for each other for ever. */
 static cadre_status check_distinct(const struct cluster_member *member, struct cadre_error *error)
 {
+    CADRE_ASSERT(member->tasks > 1);
     CADRE_FREE_AT_EXIT const char **sorted = calloc(member->tasks, sizeof *sorted);
     if (sorted == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the cluster");
@@ -274,6 +277,7 @@ static cadre_status check_reach(
 static cadre_status find_hosts(
     struct cluster_member *member, const struct environment *environment, struct cadre_error *error)
 {
+    CADRE_ASSERT(member->place < member->tasks);
     char host[CADRE_CLUSTER_ADDRESS_BYTES];
     uint16_t port;
     struct cluster_address first = {.bytes = 0};

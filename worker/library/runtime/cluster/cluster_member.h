@@ -7,7 +7,7 @@
 #include "worker/library/cluster/resolver.h"
 #include "worker/library/runtime/cluster/cluster_address.h"
 #include "worker/library/runtime/cluster/cluster_greeting.h"
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 
 /* "task 1 (worker 0 at h1:4000)" */
 #define CLUSTER_MEMBER_TEXT_BYTES (CADRE_CLUSTER_ADDRESS_BYTES + 64)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
 
@@ -22,6 +23,7 @@ static bool is_open(const struct cluster_peer *peer)
 
 void cluster_peer_flush(struct cluster_peer *peer)
 {
+    CADRE_ASSERT(peer->sent_bytes <= peer->unsent.size);
     while (is_open(peer) && peer->sent_bytes < peer->unsent.size) {
         ssize_t size = send(peer->fd, peer->unsent.bytes + peer->sent_bytes,
             peer->unsent.size - peer->sent_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -52,6 +54,7 @@ static void sent_more(struct cluster_peer *peer)
 
 void cluster_peer_send(struct cluster_peer *peer, const void *bytes, size_t size)
 {
+    CADRE_ASSERT(is_open(peer));
     if (!wire_buffer_reserve(&peer->unsent, size)) {
         peer->state = PEER_BROKEN;
         return;
@@ -90,6 +93,7 @@ void cluster_peer_dismiss(
 
 bool cluster_peer_read(struct cluster_peer *peer)
 {
+    CADRE_ASSERT(is_open(peer));
     uint8_t *room = frame_reader_room(&peer->reader, READ_BYTES);
     if (room == NULL) {
         return false;
@@ -106,6 +110,7 @@ bool cluster_peer_read(struct cluster_peer *peer)
 
 void cluster_peer_close(struct cluster_peer *peer)
 {
+    CADRE_ASSERT(peer->state == PEER_ABSENT || peer->fd >= 0);
     if (peer->state != PEER_ABSENT) {
         close(peer->fd);
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/cluster/cluster_lead.h"
 
@@ -51,6 +52,7 @@ static size_t watch(struct cluster_server *server, uint64_t *ret_until_us)
             .fd = open ? peer->fd : -1, .events = (short)(POLLIN | (waits ? POLLOUT : 0))};
     }
     count += cluster_strangers_poll(&server->strangers, polled + count, &strangers_us);
+    CADRE_ASSERT(count <= ROWS_FIXED + server->member->tasks + STRANGERS_MAX);
     if (!takes) {
         sooner(ret_until_us, server->strangers.pause_us);
     }
@@ -139,6 +141,7 @@ void cluster_server_close(struct cluster_server *server)
 
 static cadre_status start_thread(struct cluster_server *server, struct cadre_error *error)
 {
+    CADRE_ASSERT(!server->started);
     /* Signals are the program's: they are taken by its own threads. */
     sigset_t all;
     sigset_t before;
@@ -155,6 +158,7 @@ static cadre_status open_parts(
     struct cluster_server *server, uint64_t restored, struct cadre_error *error)
 {
     const struct cluster_member *member = server->member;
+    CADRE_ASSERT(member->place == 0);
     cluster_strangers_init(&server->strangers, member, restored);
     server->strangers.proved = cluster_lead_proved;
     server->strangers.user = &server->lead;

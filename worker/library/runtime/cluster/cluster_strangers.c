@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/model/task_message.h"
+#include "common/pure/assert.h"
 
 #define PAUSE_US (100 * CADRE_US_PER_MS)
 
@@ -24,6 +25,7 @@ void cluster_strangers_init(
 
 static void forget(struct stranger *stranger)
 {
+    CADRE_ASSERT(stranger->fd >= 0);
     close(stranger->fd);
     stranger->fd = -1;
 }
@@ -153,6 +155,8 @@ static void greet(struct cluster_strangers *strangers, struct stranger *stranger
 
 static void judge(struct cluster_strangers *strangers, struct stranger *stranger)
 {
+    CADRE_ASSERT(stranger->challenged);
+    CADRE_ASSERT(stranger->hello.place < strangers->member->tasks); /* greet has refused others */
     if (!greeting_proof_valid(
             strangers->member->key, stranger->hello_bytes, stranger->challenge, stranger->proof)) {
         dismiss(strangers, stranger, "it did not prove that it has the cluster's key");
@@ -169,12 +173,14 @@ static void judge(struct cluster_strangers *strangers, struct stranger *stranger
  * never will be. */
 static bool read_fully(struct stranger *stranger, uint8_t *bytes, size_t size, bool *ret_lost)
 {
+    CADRE_ASSERT(stranger->got < size);
     ssize_t count = recv(stranger->fd, bytes + stranger->got, size - stranger->got, MSG_DONTWAIT);
     if (count > 0) {
         stranger->got += (size_t)count;
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
         *ret_lost = true;
     }
+    CADRE_ASSERT(stranger->got <= size);
     return stranger->got == size;
 }
 

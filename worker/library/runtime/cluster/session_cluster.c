@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task of a cluster: the one that holds the job together starts its server first; all greet it,
  * and then speak frames as with a daemon. */
+#include "worker/library/runtime/cluster/session_cluster.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -13,9 +15,9 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/cluster/cluster_server.h"
-#include "worker/library/runtime/task/session.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)
 #define VERDICT_US                                                                                 \
@@ -43,6 +45,7 @@ static cadre_status cluster_start(
     struct session *session, const struct session_events *events, struct cadre_error *error)
 {
     struct session *socket = cluster_of(session)->socket;
+    CADRE_ASSERT(socket != NULL);
     return socket->ops->start(socket, events, error);
 }
 
@@ -189,6 +192,7 @@ static cadre_status greet(const struct greeting *greeting, int fd,
     struct greeting_answer *ret_verdict, bool *ret_heard, struct cadre_error *error)
 {
     const struct cluster_member *member = greeting->member;
+    CADRE_ASSERT(member->place < member->tasks);
     uint8_t hello[GREETING_HELLO_BYTES];
     uint8_t bytes[GREETING_ANSWER_BYTES];
     uint8_t proof[GREETING_MAC_BYTES];
@@ -288,6 +292,7 @@ void session_cluster_exit(void)
 cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
     struct session **ret_session, struct cadre_error *error)
 {
+    CADRE_ASSERT(member->place < member->tasks);
     struct session_cluster *cluster = calloc(1, sizeof *cluster);
     *ret_session = NULL;
     if (cluster == NULL) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/collectives/all_reduce.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
-#include "worker/library/runtime/values/shape_check.h"
+#include "worker/library/runtime/arithmetic/shape.h"
 
 cadre_status all_reduce_op(cadre_reduce_op op, enum mesh_op *ret_op, struct cadre_error *error)
 {
@@ -74,6 +74,8 @@ static cadre_status fill(struct all_reduce *all_reduce, cadre_reduce_op op,
 {
     uint64_t key = collective_key(0x616c6c5f72656475, (uint64_t)op); /* of all-reduces */
     key = collective_key(key, all_reduce->bytes_per_pack);
+    CADRE_ASSERT(all_reduce->count <= COLLECTIVE_TENSORS_MAX);
+    CADRE_ASSERT(all_reduce->buffers != NULL);
     for (size_t i = 0; i < all_reduce->count; i++) {
         struct mesh_buffer *buffer = &all_reduce->buffers[i];
         CADRE_TRY(all_reduce_dtype(op, from[i], i, &buffer->dtype, error));
@@ -145,6 +147,7 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
 static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     struct device *device = all_reduce->device;
+    CADRE_ASSERT(device != NULL);
     return all_reduce->begun == NULL
                ? collective_device_begin(device, error)
                : device->ops->stream_wait(device->comm, all_reduce->begun, error);
@@ -153,6 +156,7 @@ static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct 
 static cadre_status end_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     struct device *device = all_reduce->device;
+    CADRE_ASSERT((all_reduce->begun == NULL) == (all_reduce->done == NULL));
     double factor = 1.0 / all_reduce->strategy->replica_count;
     for (size_t i = 0; all_reduce->mean && i < all_reduce->count; i++) {
         const cadre_tensor *result = all_reduce->results[i];
@@ -170,6 +174,7 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
 {
     cadre_strategy *strategy = all_reduce->strategy;
     size_t done = 0;
+    CADRE_ASSERT(all_reduce->note.mesh.text == all_reduce->note.text); /* it lies still */
     if (all_reduce->device != NULL) {
         CADRE_TRY(begin_on_device(all_reduce, error));
     }
@@ -177,6 +182,7 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
         struct mesh_buffer *pack = all_reduce->buffers + done;
         size_t length = collective_pack(
             &pack->bytes, sizeof *pack, all_reduce->count - done, all_reduce->bytes_per_pack);
+        CADRE_ASSERT(length > 0 || all_reduce->count == 0);
         CADRE_TRY(collective_reduce(strategy, all_reduce->local, all_reduce->op, pack, length,
             &all_reduce->note.mesh, error));
         done += length;
@@ -190,71 +196,4 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
             cadre_tensor_dtype(result), strategy->replica_count);
     }
     return CADRE_OK;
-}
-
-/* --- at once --- */
-
-static cadre_status reduce_now(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
-    const cadre_collective_options *options, struct cadre_error *error)
-{
-    struct all_reduce all_reduce;
-    CADRE_TRY(all_reduce_make(
-        &all_reduce, replica, op, from, into, count, options, &replica->list, error));
-    CADRE_TRY(step_enter(replica, &all_reduce.call, &all_reduce.note, error));
-    return step_collective_end(replica, all_reduce_do(&all_reduce, error), error);
-}
-
-static cadre_status reduce_in(cadre_replica *replica, const char *function, cadre_reduce_op op,
-    cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
-    const cadre_collective_options *options, struct cadre_error *error)
-{
-    cadre_status status = step_require_here(replica, function, error);
-    if (status == CADRE_OK) {
-        status = reduce_now(replica, op, from, into, count, options, error);
-    }
-    if (status != CADRE_OK) {
-        step_refused(replica, error);
-    }
-    return status;
-}
-
-cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
-    struct cadre_error *error)
-{
-    return reduce_in(replica, "cadre_all_reduce", op, tensors, tensors, count, options, error);
-}
-
-cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options)
-{
-    struct cadre_error error;
-    return border(collective_all_reduce(replica, op, tensors, count, options, &error), &error);
-}
-
-cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const inputs[], size_t count, cadre_tensor *const outputs[],
-    const cadre_collective_options *options)
-{
-    struct cadre_error error;
-    return border(
-        reduce_in(replica, __func__, op, inputs, outputs, count, options, &error), &error);
-}
-
-/* The gradient of a sum or mean over replicas with respect to what one of them gave is the same sum
- * or mean of what came back to each of them. */
-cadre_status cadre_all_reduce_gradient(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const upstream[], size_t count, const cadre_collective_options *options)
-{
-    struct cadre_error error;
-    cadre_status status = CADRE_OK;
-    if (op != CADRE_SUM && op != CADRE_MEAN) {
-        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "%d is no reduction that has a gradient here; use CADRE_SUM or CADRE_MEAN", (int)op);
-        step_refused(replica, &error);
-    } else {
-        status = reduce_in(replica, __func__, op, upstream, upstream, count, options, &error);
-    }
-    return border(status, &error);
 }

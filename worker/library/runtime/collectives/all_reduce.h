@@ -5,7 +5,7 @@
 #define CADRE_RUNTIME_ALL_REDUCE_H
 
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/replica/collective_list.h"
 
 struct all_reduce {
     cadre_strategy *strategy;

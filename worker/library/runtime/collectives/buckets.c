@@ -6,12 +6,13 @@
 
 #include "cadre/buckets.h"
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_async.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct bucket {
     size_t first; /* of the tensors */
@@ -54,6 +55,7 @@ static void free_lists(struct cadre_buckets *buckets)
 
 void buckets_free(cadre_replica *replica)
 {
+    CADRE_ASSERT(!replica->active);
     if (replica->buckets != NULL) {
         free_lists(replica->buckets);
         free(replica->buckets);
@@ -63,6 +65,7 @@ void buckets_free(cadre_replica *replica)
 
 static cadre_status get_room(struct cadre_buckets *buckets, size_t count, struct cadre_error *error)
 {
+    CADRE_ASSERT(!buckets->open);
     if (count <= buckets->capacity) {
         return CADRE_OK;
     }
@@ -118,6 +121,7 @@ static void fill(struct cadre_buckets *buckets, size_t first_bytes, size_t bucke
         buckets->bucket_of[i] = (uint32_t)(buckets->bucket_count - 1);
         buckets->ready[i] = false;
     }
+    CADRE_ASSERT(buckets->bucket_count <= buckets->count);
 }
 
 static size_t default_bytes(const struct cadre_buckets *buckets)
@@ -201,9 +205,11 @@ static cadre_status require_open(
 /* All that are full, and have no other before them that is not. */
 static cadre_status start_full(cadre_buckets *buckets, struct cadre_error *error)
 {
+    CADRE_ASSERT(buckets->started <= buckets->bucket_count);
     while (buckets->started < buckets->bucket_count &&
            buckets->buckets[buckets->started].missing == 0) {
         struct bucket *bucket = &buckets->buckets[buckets->started];
+        CADRE_ASSERT(bucket->count > 0);
         CADRE_TRY(collective_start(buckets->replica, buckets->op, buckets->tensors + bucket->first,
             bucket->count, &buckets->options, &bucket->handle, error));
         buckets->started++;
@@ -227,6 +233,8 @@ static cadre_status ready(cadre_buckets *buckets, size_t index, struct cadre_err
             index, buckets->count);
     }
     buckets->ready[index] = true;
+    CADRE_ASSERT(buckets->bucket_of[index] < buckets->bucket_count);
+    CADRE_ASSERT(buckets->buckets[buckets->bucket_of[index]].missing > 0);
     buckets->buckets[buckets->bucket_of[index]].missing--;
     return start_full(buckets, error);
 }
@@ -256,6 +264,7 @@ static cadre_status wait_for_all(cadre_buckets *buckets, struct cadre_error *err
     }
     for (size_t i = 0; i < buckets->started; i++) {
         struct cadre_error other;
+        CADRE_ASSERT(buckets->buckets[i].handle != NULL);
         cadre_status ended = collective_wait_for(buckets->buckets[i].handle, &other);
         if (ended != CADRE_OK && status == CADRE_OK) {
             *error = other;

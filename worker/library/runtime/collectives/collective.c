@@ -2,33 +2,12 @@
 #include "worker/library/runtime/collectives/collective.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "common/pure/prng.h"
-#include "worker/library/runtime/collectives/collective_list.h"
-
-uint64_t collective_key(uint64_t key, uint64_t number)
-{
-    return prng_mix(key ^ prng_mix(number));
-}
-
-uint64_t collective_key_text(uint64_t key, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        key = collective_key(key, (uint64_t)(unsigned char)*text);
-    }
-    return collective_key(key, 0);
-}
-
-uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_t but)
-{
-    const int64_t *dims = cadre_tensor_dims(tensor);
-    uint32_t rank = cadre_tensor_rank(tensor);
-    key = collective_key(key, (uint64_t)cadre_tensor_dtype(tensor) * (CADRE_RANK_MAX + 1) + rank);
-    for (uint32_t i = 0; i < rank; i++) {
-        key = collective_key(key, i == but ? UINT64_MAX : (uint64_t)dims[i]);
-    }
-    return key;
-}
+#include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/replica/collective_list.h"
 
 cadre_status collective_dtype(
     cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error)
@@ -95,6 +74,7 @@ static bool tells_feed(const cadre_strategy *strategy, uint32_t local)
 /* The first local replica speaks for its task. */
 static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, union told *told)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     *told = (union told){.words = {0}};
     if (local == 0) {
         told->feed = strategy->step.own;
@@ -105,6 +85,7 @@ static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, 
 
 static void hear(cadre_strategy *strategy, uint32_t local, const union told *told)
 {
+    CADRE_ASSERT(!strategy->replicas[local].feed_told);
     strategy->replicas[local].feed_told = true;
     if (local == 0) {
         strategy->step.whole = told->feed;
@@ -140,8 +121,11 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct cadre_error *error)
 {
     struct mesh *mesh = strategy->mesh;
+    CADRE_ASSERT(mesh != NULL);
+    CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
     /* Not where some replicas are on devices: their buffers do not travel with the host's. */
-    bool along = op == MESH_SUM && !strategy->told_devices.any && tells_feed(strategy, local);
+    bool along =
+        op == MESH_SUM && !strategy->regroup->told_devices.any && tells_feed(strategy, local);
     if (!along) {
         CADRE_TRY(collective_tell(strategy, local, note, error));
         return collective_verdict(
@@ -158,8 +142,9 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
 }
 
 /* In the order of what is asked: is it told along, the list must have room for that. */
-static cadre_status sum(cadre_strategy *strategy, uint32_t local, const struct mesh_buffer *buffers,
-    size_t count, const struct mesh_note *note, struct cadre_error *error)
+cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
 {
     if (!tells_feed(strategy, local)) {
         return collective_verdict(strategy->mesh->ops->all_reduce(
@@ -178,25 +163,17 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error)
 {
     const struct mesh_note note = {.key = key};
-    return sum(strategy, local, buffers, count, &note, error);
+    return collective_sum_noted(strategy, local, buffers, count, &note, error);
 }
 
 cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
     uint64_t key, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
+    CADRE_ASSERT(strlen(what) < STRATEGY_WHAT_BYTES);
     snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
     const struct mesh_note note = {.key = key, .text = text};
-    return sum(strategy, local, NULL, 0, &note, error);
-}
-
-cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
-    const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
-{
-    struct step_note note;
-    CADRE_TRY(step_enter(replica, call, &note, error));
-    cadre_status status = sum(replica->strategy, replica->local, buffers, count, &note.mesh, error);
-    return step_collective_end(replica, status, error);
+    return collective_sum_noted(strategy, local, NULL, 0, &note, error);
 }
 
 /* --- why one could not --- */
@@ -205,6 +182,7 @@ cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t 
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
 {
     struct cadre_error told = {0};
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (local == 0 && strategy->roster.rank == rank) {
         told = *own;
     }

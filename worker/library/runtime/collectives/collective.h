@@ -11,19 +11,15 @@
 #include "cadre/collective.h"
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/replica/collective_key.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define COLLECTIVE_TENSORS_MAX 4096 /* in one call */
 
 /* The type's number in the mesh. INVALID_ARGUMENT for those that cannot be summed. */
 cadre_status collective_dtype(
     cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error);
-
-/* Folds one more number into a key; the letters of a text; a tensor's type and shape, but for the
- * size along the axis `but` (UINT32_MAX: all of it). */
-uint64_t collective_key(uint64_t key, uint64_t number);
-uint64_t collective_key_text(uint64_t key, const char *text);
-uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_t but);
 
 /* INVALID_ARGUMENT when it is no list of 0 to COLLECTIVE_TENSORS_MAX tensors. */
 cadre_status collective_check(
@@ -53,12 +49,24 @@ cadre_status collective_verdict(cadre_status status, struct cadre_error *error);
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
 
+/* The same with a note of its own, which is used while it lasts. */
+cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+
 /* Sums nothing, in a meeting of all that is no strategy_outside: `what` is how it reads to those
  * that do something else, of at most STRATEGY_WHAT_BYTES - 1. */
 cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
     uint64_t key, struct cadre_error *error);
 
 /* --- in replica context, in the thread of the replica --- */
+
+/* Before each collective of a replica whose function runs: waits for what it has started before,
+ * and for the admission, once a step. *ret_note is what to give to the mesh, as often as the
+ * collective calls it. step_collective_end comes after it. A call without a timeout has the
+ * strategy's. INVALID_ARGUMENT as of step_collective_begin. */
+cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
+    struct step_note *ret_note, struct cadre_error *error);
 
 /* Sums buffers as one of the step's collectives. */
 cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Broadcast and barrier in replica context; and the barrier of tasks. */
-#include "worker/library/runtime/border.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/living.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/strategy/living.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
 
@@ -29,6 +31,7 @@ static cadre_status do_broadcast(cadre_replica *replica, uint32_t root, struct d
     struct cadre_error *error)
 {
     struct mesh *mesh = replica->strategy->mesh;
+    CADRE_ASSERT(root < replica->strategy->replica_count);
     CADRE_TRY(collective_tell(replica->strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));
     CADRE_TRY(collective_verdict(
@@ -64,7 +67,7 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
         .first = count > 0 ? tensors[0] : NULL,
         .on_device = device != NULL};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = do_broadcast(replica, root, device, buffers, count, &note.mesh, error);
     return step_collective_end(replica, status, error);
 }

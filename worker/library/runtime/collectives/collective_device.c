@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-#include "worker/library/runtime/step/replica_device.h"
+#include "common/pure/assert.h"
+#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/runtime/replica/step.h"
 
 static void place_text(const struct device *device, char text[32])
 {
@@ -19,6 +21,7 @@ static cadre_status refuse(const cadre_replica *replica, const cadre_tensor *fir
 {
     char here[32];
     char there[32];
+    CADRE_ASSERT(tensor_device(other) != (index > 0 ? tensor_device(first) : replica->device));
     place_text(tensor_device(first), here);
     place_text(tensor_device(other), there);
     if (index > 0) {
@@ -57,52 +60,4 @@ cadre_status collective_device_begin(struct device *device, struct cadre_error *
 cadre_status collective_device_end(struct device *device, struct cadre_error *error)
 {
     return device == NULL ? CADRE_OK : device_order(device, device->comm, device->compute, error);
-}
-
-/* --- through the host --- */
-
-static void drop(cadre_tensor *tensors[], size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        cadre_tensor_release(tensors[i]);
-        tensors[i] = NULL;
-    }
-}
-
-cadre_status collective_to_host(cadre_replica *replica, struct device *device,
-    cadre_tensor *const tensors[], size_t count, cadre_tensor *ret_tensors[],
-    struct cadre_error *error)
-{
-    cadre_status status = CADRE_OK;
-    for (size_t i = 0; i < count; i++) {
-        ret_tensors[i] = device == NULL ? cadre_tensor_retain(tensors[i]) : NULL;
-    }
-    if (device != NULL && count > 0) {
-        status = replica_device_settle(replica, error); /* a copy would wait for lost peers too */
-    }
-    for (size_t i = 0; device != NULL && status == CADRE_OK && i < count; i++) {
-        status = tensor_copy_to(NULL, tensors[i], &ret_tensors[i], error);
-    }
-    if (status != CADRE_OK) {
-        drop(ret_tensors, count);
-    }
-    return status;
-}
-
-cadre_status collective_from_host(
-    struct device *device, cadre_tensor *tensors[], size_t count, struct cadre_error *error)
-{
-    cadre_status status = CADRE_OK;
-    for (size_t i = 0; device != NULL && status == CADRE_OK && i < count; i++) {
-        cadre_tensor *copy = NULL;
-        status = tensor_copy_to(device, tensors[i], &copy, error);
-        if (status == CADRE_OK) {
-            cadre_tensor_release(tensors[i]);
-            tensors[i] = copy;
-        }
-    }
-    if (status != CADRE_OK) {
-        drop(tensors, count);
-    }
-    return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of tensors in a device's memory: where they lie, in which order the device does what
- * is asked of it, and the way through the host for what has no other.
+ * Collectives of tensors in a device's memory: where they lie, and in which order the device does
+ * what is asked of it.
  *
  *   compute   ── kernels ──┐                          ┌── kernels that use the result
  *                          └─▶ order            order ┴▶
@@ -22,18 +22,5 @@ cadre_status collective_place(const cadre_replica *replica, cadre_tensor *const 
 /* Around a collective of buffers on `device`; nothing for NULL. */
 cadre_status collective_device_begin(struct device *device, struct cadre_error *error);
 cadre_status collective_device_end(struct device *device, struct cadre_error *error);
-
-/* --- through the host. Both wait for the device. --- */
-
-/* Copies in the host's memory, the caller's to release, of tensors on the replica's device; where
- * `device` is NULL one more reference of each. On error all of ret_tensors are NULL. */
-cadre_status collective_to_host(cadre_replica *replica, struct device *device,
-    cadre_tensor *const tensors[], size_t count, cadre_tensor *ret_tensors[],
-    struct cadre_error *error);
-
-/* The other way: each is replaced by a copy on `device`; nothing for NULL. On error all are
- * released, and NULL. */
-cadre_status collective_from_host(
-    struct device *device, cadre_tensor *tensors[], size_t count, struct cadre_error *error);
 
 #endif

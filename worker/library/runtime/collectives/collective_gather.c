@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/collectives/through_host.h"
+#include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
-#include "worker/library/runtime/values/concatenate.h"
+#include "worker/library/runtime/arithmetic/concatenate.h"
 
 cadre_status collective_check_axis(uint32_t rank, int32_t axis, struct cadre_error *error)
 {
@@ -27,6 +29,8 @@ cadre_status collective_gather_sizes(cadre_strategy *strategy, uint32_t local, c
     size_t count, const struct mesh_note *note, int64_t **ret_all, struct cadre_error *error)
 {
     size_t total = (size_t)strategy->replica_count * count;
+    CADRE_ASSERT(local < strategy->local_replicas);
+    CADRE_ASSERT(strategy->replicas[local].id < strategy->replica_count);
     struct mesh_buffer *list;
     *ret_all = NULL;
     CADRE_TRY(collective_list_room(&strategy->replicas[local].list, 1, &list, error));
@@ -54,6 +58,7 @@ static cadre_status gather_one(cadre_strategy *strategy, uint32_t local, const c
     struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT size_t *bytes = calloc(strategy->replica_count, sizeof *bytes);
+    CADRE_ASSERT(axis < cadre_tensor_rank(input));
     struct concatenation all;
     if (bytes == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes");
@@ -160,7 +165,7 @@ static cadre_status gather_here(cadre_replica *replica, cadre_tensor *const inpu
         .on_device = count > 0 && tensor_device(inputs[0]) != NULL,
         .timeout_us = settings->timeout_us};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(replica->strategy, replica->local, inputs, count,
         (uint32_t)axis, &note.mesh, ret_outputs, error);
     return step_collective_end(replica, status, error);

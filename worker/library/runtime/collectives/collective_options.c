@@ -7,9 +7,10 @@
 #include <strings.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define TIMEOUT_MAX_S 1e9 /* more is as good as for ever */
 
@@ -31,6 +32,7 @@ static cadre_status check(const cadre_collective_options *options, struct cadre_
 
 static uint64_t microseconds(double seconds)
 {
+    CADRE_ASSERT(seconds >= 0);
     double most = seconds < TIMEOUT_MAX_S ? seconds : TIMEOUT_MAX_S;
     return (uint64_t)ceil(most * (double)CADRE_US_PER_S);
 }

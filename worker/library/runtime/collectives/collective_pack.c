@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/collectives/collective_pack.h"
 
+#include "common/pure/assert.h"
+
 #include <stdint.h>
 #include <string.h>
 
 size_t collective_pack(const size_t *bytes, size_t stride, size_t count, size_t bytes_per_pack)
 {
+    CADRE_ASSERT(stride >= sizeof *bytes);
     const uint8_t *at = (const uint8_t *)bytes;
     size_t length = 0;
     size_t pack_bytes = 0;

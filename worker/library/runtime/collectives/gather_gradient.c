@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
+#include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
-#include "worker/library/runtime/collectives/collective_list.h"
+#include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
 /* Where a replica's part lies along the axis. */
@@ -24,6 +26,7 @@ static cadre_status find_share(const cadre_strategy *strategy, uint32_t id, cons
     const cadre_tensor *upstream, uint32_t axis, struct share *ret_share, struct cadre_error *error)
 {
     int64_t whole = cadre_tensor_dim(upstream, axis);
+    CADRE_ASSERT(id < strategy->replica_count);
     int64_t total = 0;
     *ret_share = (struct share){.count = sizes[id], .even = true};
     for (uint32_t i = 0; i < strategy->replica_count; i++) {
@@ -60,6 +63,7 @@ static void cut(
         inner *= i > axis ? (size_t)cadre_tensor_dim(from, i) : 1;
     }
     size_t row = (size_t)cadre_tensor_dim(from, axis) * inner;
+    CADRE_ASSERT(share->first + share->count <= cadre_tensor_dim(from, axis));
     size_t bytes = (size_t)share->count * inner;
     const uint8_t *at =
         (const uint8_t *)cadre_tensor_const_data(from) + (size_t)share->first * inner;
@@ -98,6 +102,8 @@ static cadre_status sum_own(cadre_replica *replica, const cadre_tensor *upstream
     struct cadre_error *error)
 {
     struct mesh *mesh = replica->strategy->mesh;
+    CADRE_ASSERT(
+        cadre_tensor_bytes(own) * replica->strategy->replica_count == cadre_tensor_bytes(upstream));
     const struct mesh_buffer part = {.data = cadre_tensor_data(own),
         .bytes = cadre_tensor_bytes(own),
         .dtype = dtype,
@@ -152,7 +158,7 @@ static cadre_status gradient_here(cadre_replica *replica, const cadre_tensor *up
         .timeout_us = settings.timeout_us};
     struct step_note note;
     CADRE_FREE_AT_EXIT int64_t *sizes = NULL;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather_sizes(
         replica->strategy, replica->local, &own_size, 1, &note.mesh, &sizes, error);
     if (status == CADRE_OK) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reduce-scatter: each replica gets its part of the rows of a sum. */
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
@@ -41,6 +42,8 @@ static cadre_status do_scatter(cadre_replica *replica, cadre_reduce_op op, cadre
     cadre_strategy *strategy = replica->strategy;
     struct device *device = buffer->on;
     size_t count = (size_t)cadre_tensor_count(part);
+    CADRE_ASSERT(buffer->data == cadre_tensor_data(part));
+    CADRE_ASSERT(buffer->bytes == cadre_tensor_bytes(part));
     cadre_dtype dtype = cadre_tensor_dtype(part);
     CADRE_TRY(collective_tell(strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));
@@ -78,7 +81,7 @@ static cadre_status scatter(cadre_replica *replica, cadre_reduce_op op, const ca
         .on_device = tensor_device(input) != NULL,
         .timeout_us = settings.timeout_us};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     const struct mesh_buffer buffer = {.data = cadre_tensor_data(part),
         .bytes = cadre_tensor_bytes(part),
         .dtype = dtype,

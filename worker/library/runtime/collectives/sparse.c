@@ -6,9 +6,10 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective_device.h"
+#include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
@@ -66,7 +67,7 @@ static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
         .first = input->values,
         .timeout_us = settings->timeout_us};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
         replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_parts, error);
     return step_collective_end(replica, status, error);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
+
 struct attendant {
     struct session *session;
     struct directory *directory;
@@ -20,6 +22,7 @@ struct attendant {
 
 static void say_failed(struct attendant *attendant)
 {
+    CADRE_ASSERT(attendant->failed.code != CADRE_OK);
     struct task_up up = {.type = TASK_UP_REPORT,
         .report = {.generation = attendant->generation,
             .reason = REPORT_FAILED,
@@ -120,6 +123,8 @@ static void on_lost(const struct cadre_error *error, void *user)
 cadre_status attendant_open(const struct attendant_options *options,
     struct attendant **ret_attendant, struct cadre_error *error)
 {
+    CADRE_ASSERT(options->session != NULL);
+    CADRE_ASSERT(options->directory != NULL);
     struct session *session = options->session;
     struct attendant *attendant = calloc(1, sizeof *attendant);
     *ret_attendant = NULL;
@@ -148,6 +153,7 @@ cadre_status attendant_open(const struct attendant_options *options,
 
 void attendant_failed(struct attendant *attendant, const struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
     pthread_mutex_lock(&attendant->lock);
     if (attendant->failed.code == CADRE_OK) {
         attendant->failed = *error;

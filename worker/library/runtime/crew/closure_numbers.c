@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
+
 #define BITS       64
 #define FIRST_BITS ((uint64_t)BITS * 64)
 
@@ -62,6 +64,7 @@ static void flip(uint64_t *done, uint64_t capacity, uint64_t number)
 /* Under the lock. */
 static void grow(struct closure_numbers *numbers)
 {
+    CADRE_ASSERT(numbers->next - numbers->least == numbers->capacity);
     uint64_t capacity = 2 * numbers->capacity;
     uint64_t *done = calloc(capacity / BITS, sizeof *done);
     if (done == NULL) {
@@ -85,6 +88,7 @@ uint64_t closure_numbers_next(struct closure_numbers *numbers)
         grow(numbers);
     }
     uint64_t number = numbers->next++;
+    CADRE_ASSERT(numbers->blind || numbers->next - numbers->least <= numbers->capacity);
     pthread_mutex_unlock(&numbers->lock);
     return number;
 }
@@ -92,6 +96,7 @@ uint64_t closure_numbers_next(struct closure_numbers *numbers)
 void closure_numbers_done(struct closure_numbers *numbers, uint64_t number)
 {
     pthread_mutex_lock(&numbers->lock);
+    CADRE_ASSERT(numbers->least <= numbers->next);
     bool out = number >= numbers->least && number < numbers->next;
     if (out && !numbers->blind && !is_done(numbers->done, numbers->capacity, number)) {
         flip(numbers->done, numbers->capacity, number);

@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/closures/closure_run.h"
-#include "worker/library/runtime/closures/scheduler.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/closure_numbers.h"
-#include "worker/library/runtime/crew/hands.h"
-#include "worker/library/runtime/parameters/parameters.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/program/program.h"
 
 #define PATIENCE_S 120
 
@@ -28,6 +26,7 @@ struct crew_state *crew_current(void)
 void crew_enter(struct crew_state *crew)
 {
     thread_crew = crew;
+    context_set_worker(crew != NULL && crew->role == ROLE_WORKER);
 }
 
 void crew_set_current(struct crew_state *crew)
@@ -51,6 +50,7 @@ static cadre_status fill(struct crew_state *crew, const struct directory_self *s
 cadre_status crew_new(const struct directory_self *self, const char *host,
     struct crew_state **ret_crew, struct cadre_error *error)
 {
+    CADRE_ASSERT(self->slot < crew_tasks(&self->crew));
     struct crew_state *crew = calloc(1, sizeof *crew);
     *ret_crew = NULL;
     if (crew == NULL) {
@@ -87,6 +87,7 @@ static cadre_status check_place(
 cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
+    CADRE_ASSERT(environment != NULL); /* cadre_init was asked for first */
     struct session *session;
     bool listens = environment->role != ROLE_WORKER && environment->role != ROLE_EVALUATOR;
     *ret_crew = NULL;
@@ -106,16 +107,13 @@ cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static bool is_unwanted(void)
+cadre_status crew_meet(struct crew_state *crew, bool (*unwanted)(void), struct cadre_error *error)
 {
-    return cadre_closure_cancelled(closure_current());
-}
-
-cadre_status crew_meet(struct crew_state *crew, struct cadre_error *error)
-{
+    CADRE_ASSERT(crew->client == NULL);
+    CADRE_ASSERT(unwanted != NULL);
     const struct directory_self *self = directory_self(crew->directory);
     struct client_options options = {
-        .directory = crew->directory, .patience_us = crew->patience_us, .unwanted = is_unwanted};
+        .directory = crew->directory, .patience_us = crew->patience_us, .unwanted = unwanted};
     struct link_terms *terms = &crew->terms;
     CADRE_TRY(
         directory_await_key(crew->directory, UINT64_MAX, &terms->generation, terms->key, error));
@@ -146,16 +144,13 @@ void crew_end(struct crew_state *crew)
         return;
     }
     const struct cadre_error over = {.code = CADRE_CANCELLED, .text = "the job is over"};
-    scheduler_end(crew);
-    hands_end_workers(crew->hands);
+    CADRE_ASSERT(crew->scheduler == NULL); /* who began them has ended them */
+    CADRE_ASSERT(crew->parameters == NULL);
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);
     }
-    parameters_end(crew);
     client_close(crew->client);
     crew->client = NULL;
-    hands_end_servers(crew->hands);
-    crew->hands = NULL;
     link_listener_close(crew->listener);
     crew->listener = NULL;
     attendant_close(crew->attendant);
@@ -170,6 +165,7 @@ void crew_free(struct crew_state *crew)
     if (crew == NULL) {
         return;
     }
+    CADRE_ASSERT(crew->hands == NULL);
     crew_end(crew);
     if (crew->session != NULL) {
         crew->session->ops->close(crew->session);

@@ -64,11 +64,14 @@ cadre_status crew_begin(struct crew_state **ret_crew, struct cadre_error *error)
  * NULL. */
 cadre_status crew_new(const struct directory_self *self, const char *host,
     struct crew_state **ret_crew, struct cadre_error *error);
-/* Waits for the coordinator's word: who it is to the others from then on, and its client. */
-cadre_status crew_meet(struct crew_state *crew, struct cadre_error *error);
+/* Waits for the coordinator's word: who it is to the others from then on, and its client.
+ * `unwanted`: whether what the calling thread does is not wanted any more, so that it waits for no
+ * server that was lost. */
+cadre_status crew_meet(struct crew_state *crew, bool (*unwanted)(void), struct cadre_error *error);
 /* Waits for each server. */
 cadre_status crew_await_servers(struct crew_state *crew, struct cadre_error *error);
-/* Ends all that runs for it, and its connections; the directory is there until crew_free. NULL is
+/* Ends its connections, once its scheduler and its parameters have ended; the directory is there
+ * until crew_free. NULL is
  * allowed, for both. */
 void crew_end(struct crew_state *crew);
 void crew_free(struct crew_state *crew);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
+
 #define NOTE_BYTES 8 /* the step, little-endian */
 #define AT_ONCE    32
 
@@ -77,6 +79,7 @@ static cadre_status add_pushes(
 cadre_status progress_note_read(
     struct crew_state *crew, struct progress_note *ret_note, struct cadre_error *error)
 {
+    CADRE_ASSERT(crew->client != NULL);
     uint32_t servers = directory_self(crew->directory)->crew.servers;
     *ret_note = (struct progress_note){0};
     CADRE_TRY(read_step(crew, &ret_note->step, error));

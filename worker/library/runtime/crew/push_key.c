@@ -13,6 +13,7 @@ static _Thread_local struct {
 
 void crew_enter_closure(uint64_t closure)
 {
+    CADRE_ASSERT(closure == 0 || running.closure == 0); /* one after the other */
     running.closure = closure;
     running.ordinal = 0;
 }
@@ -72,6 +73,7 @@ void crew_push_again(uint64_t closure, uint32_t ordinal)
 
 void crew_push_done(uint64_t closure)
 {
+    CADRE_ASSERT(closure != 0);
     struct crew_state *crew = crew_current();
     if (closure != running.closure && crew != NULL && crew->numbers != NULL) {
         closure_numbers_done(crew->numbers, closure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a program is told of the task that it is. */
 #include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/program.h"
+#include "worker/library/runtime/program/program.h"
 
 /* By hand a program is of no crew until it makes one; threads that stand for others are those. */
 static enum role role_now(uint32_t *ret_index)

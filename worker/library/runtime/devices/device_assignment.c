@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 
 #define DEVICES_MAX (1 << 20) /* of a mesh */
 
@@ -81,6 +82,7 @@ static cadre_status take_axes(const cadre_topology *topology,
         }
         axis->footprint = (int32_t)footprint;
         axis->replicas = axis->devices / axis->footprint * axis->stride;
+        CADRE_ASSERT(axis->replicas > 0);
     }
     return CADRE_OK;
 }
@@ -89,6 +91,7 @@ static cadre_status take_axes(const cadre_topology *topology,
  * order. */
 static void place_of(uint32_t n, const int32_t sizes[], uint32_t rank, int32_t ret_place[])
 {
+    CADRE_ASSERT(rank > 0);
     uint32_t size = (uint32_t)sizes[rank - 1];
     ret_place[rank - 1] = (int32_t)(n % size);
     n /= size;
@@ -120,6 +123,7 @@ static void fill(cadre_device_assignment *assignment, const struct axis axes[])
                              block[i] % axes[i].stride + inside[i] * axes[i].stride;
                 number = number * (uint32_t)axes[i].devices + (uint32_t)at;
             }
+            CADRE_ASSERT(number < DEVICES_MAX);
             assignment->devices[r * assignment->logical_devices + l] = number;
         }
     }
@@ -225,6 +229,7 @@ cadre_status cadre_device_assignment_coordinates(const cadre_device_assignment *
             ret_coordinates[i] = (int32_t)(at % size);
             at /= size;
         }
+        CADRE_ASSERT(at == 0);
     }
     return border(status, &error);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/model/limits.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/devices/gpus.h"
 
@@ -35,33 +36,10 @@ uint32_t devices_default(const struct device_inventory *inventory)
     return inventory->gpus > 0 ? inventory->gpus : 1;
 }
 
-void device_list_clear(struct device_list *list)
-{
-    free(list->names);
-    free(list->pointers);
-    *list = (struct device_list){0};
-}
-
-static cadre_status list_make(
-    uint32_t count, struct device_list *ret_list, struct cadre_error *error)
-{
-    *ret_list = (struct device_list){.count = count,
-        .names = calloc(count, sizeof ret_list->names[0]),
-        .pointers = calloc(count, sizeof ret_list->pointers[0])};
-    if (ret_list->names == NULL || ret_list->pointers == NULL) {
-        device_list_clear(ret_list);
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the names of %u devices", count);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        ret_list->pointers[i] = ret_list->names[i];
-    }
-    return CADRE_OK;
-}
-
 static cadre_device_spec spec_of(const struct device_host *host)
 {
     cadre_device_spec spec = {.replica = 0, .task = host->task, .index = -1};
+    CADRE_ASSERT(host->task >= 0);
     memcpy(spec.job, host->job, sizeof spec.job);
     return spec;
 }
@@ -91,7 +69,7 @@ cadre_status devices_of_count(const struct device_inventory *inventory,
             "devices",
             count, gpus);
     }
-    CADRE_TRY(list_make(count, ret_list, error));
+    CADRE_TRY(device_list_make(count, ret_list, error));
     cadre_device_spec spec = spec_of(host);
     snprintf(spec.type, sizeof spec.type, "%s", inventory->gpus > 0 ? "GPU" : "CPU");
     for (uint32_t i = 0; i < count; i++) {
@@ -139,6 +117,7 @@ static cadre_status take_name(const struct device_inventory *inventory,
     const struct device_host *host, const char *name, struct device_list *list, uint32_t at,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(at < list->count);
     if (name == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "device %u of the list is NULL; name it as CPU:0 or GPU:0", at);
@@ -171,7 +150,7 @@ cadre_status devices_of_names(const struct device_inventory *inventory,
             "%s was given an empty list of devices; name at least one, as CPU:0", function);
     }
     CADRE_TRY(check_count(count, error));
-    CADRE_TRY(list_make((uint32_t)count, ret_list, error));
+    CADRE_TRY(device_list_make((uint32_t)count, ret_list, error));
     for (uint32_t i = 0; i < ret_list->count; i++) {
         cadre_status status = take_name(inventory, host, names[i], ret_list, i, error);
         if (status != CADRE_OK) {

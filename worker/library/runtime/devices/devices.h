@@ -10,17 +10,11 @@
 
 #include "common/base/error.h"
 #include "worker/library/device/device_name.h"
+#include "worker/library/runtime/strategy/device_list.h"
 
 /* What there is for this process to use. */
 struct device_inventory {
     uint32_t gpus;
-};
-
-/* Canonical names, in order of the replicas. */
-struct device_list {
-    uint32_t count;
-    char (*names)[CADRE_DEVICE_NAME_BYTES]; /* owned */
-    const char **pointers;                  /* owned; to them */
 };
 
 /* The task whose devices these are. */
@@ -54,8 +48,5 @@ cadre_status devices_of_count(const struct device_inventory *inventory,
 cadre_status devices_of_names(const struct device_inventory *inventory,
     const struct device_host *host, const char *function, const char *const names[], size_t count,
     struct device_list *ret_list, struct cadre_error *error);
-
-/* Frees what it has; an empty one is allowed. */
-void device_list_clear(struct device_list *list);
 
 #endif

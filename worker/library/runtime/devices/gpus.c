@@ -8,15 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/living.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Of NVIDIA's driver; without it a card that Linux knows of is not for this process. */
 #define DRIVER_NODE "/dev/nvidiactl"
@@ -84,8 +86,10 @@ static void name_host(const char *device, char ret_name[CADRE_DEVICE_NAME_BYTES]
 
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->devices.count == strategy->local_replicas);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
+        CADRE_ASSERT(strategy->replicas[i].device == NULL);
         name_host(strategy->devices.names[i], strategy->host_name);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));

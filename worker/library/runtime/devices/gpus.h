@@ -7,7 +7,7 @@
 
 #include "cadre/replica.h"
 #include "common/base/error.h"
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 
 struct device;
 

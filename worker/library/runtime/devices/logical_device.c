@@ -5,12 +5,15 @@
 
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
-#include "worker/library/runtime/step/replica_pool.h"
+#include "worker/library/runtime/replica/replica_pool.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/step/outputs.h"
 
 /* Of one local replica, and used by its thread only. */
 struct logical_threads {
@@ -39,6 +42,7 @@ void logical_devices_close(cadre_strategy *strategy)
     if (logical != NULL) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
             replica_pool_close(logical->threads[i].pool);
+            CADRE_ASSERT(!logical->threads[i].running);
         }
         drop(logical);
         strategy->logical = NULL;
@@ -53,7 +57,7 @@ static cadre_status set_assignment(
             "the assignment is for %u replicas and this task has %u; build it with as many",
             assignment->replicas, strategy->local_replicas);
     }
-    if (strategy->logical != NULL || strategy->applied.known) {
+    if (strategy->logical != NULL || outputs_known(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s; set one assignment, before the first step",
             strategy->logical != NULL ? "the strategy has an assignment of devices"
@@ -114,6 +118,7 @@ struct device *logical_device_of(const cadre_replica *replica, uint32_t logical_
     if (logical_device == 0 || logical_device >= count) {
         return logical_device == 0 ? replica->device : NULL;
     }
+    CADRE_ASSERT(replica->local < replica->strategy->logical->assignment->replicas);
     return replica->strategy->logical->devices[replica->local * count + logical_device];
 }
 
@@ -170,6 +175,7 @@ struct logical_call {
 static void call_one(uint32_t logical_device, void *user)
 {
     struct logical_call *call = user;
+    CADRE_ASSERT(logical_device < cadre_logical_devices(call->replica));
     struct cadre_error *error = &call->errors[logical_device];
     error->code = CADRE_OK;
     if (call->only != UINT32_MAX && call->only != logical_device) {
@@ -194,6 +200,8 @@ static cadre_status run_round(
     const cadre_replica *replica, struct logical_call *call, struct cadre_error *error)
 {
     struct logical_devices *logical = replica->strategy->logical;
+    CADRE_ASSERT(logical != NULL);
+    CADRE_ASSERT(replica->local < logical->assignment->replicas);
     struct logical_threads *threads = &logical->threads[replica->local];
     if (threads->running) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -214,6 +222,7 @@ static cadre_status run(cadre_replica *replica, uint32_t only, cadre_logical_fun
     void *user, struct cadre_error *error)
 {
     uint32_t devices = cadre_logical_devices(replica);
+    CADRE_ASSERT(only == UINT32_MAX || only < devices);
     struct logical_call *call = malloc(sizeof *call + devices * sizeof call->errors[0]);
     if (call == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a call");

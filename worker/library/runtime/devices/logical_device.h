@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_LOGICAL_DEVICE_H
 #define CADRE_RUNTIME_LOGICAL_DEVICE_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct device;
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logical devices that are GPUs: which ones, their streams, tensors in their memory. */
+ * Logical devices that are GPUs: which ones, as an assignment says. */
 #include "worker/library/runtime/devices/logical_gpus.h"
 
 #include <stdio.h>
 
-#include "worker/library/device/argument.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
 #include "worker/library/runtime/devices/device_assignment.h"
-#include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/devices/logical_device.h"
+#include "worker/library/runtime/replica/step.h"
 
 /* The GPUs that the replicas would be on: "GPU:0, GPU:2", cut off where there is no more room. */
 static void name_firsts(const cadre_strategy *strategy, const cadre_device_assignment *assignment,
@@ -43,6 +41,8 @@ cadre_status logical_gpus_open(const cadre_strategy *strategy,
     struct cadre_error *error)
 {
     uint32_t each = assignment->logical_devices;
+    CADRE_ASSERT(assignment->replicas == strategy->local_replicas);
+    CADRE_ASSERT(each > 0);
     for (uint32_t i = 0; i < strategy->local_replicas * each; i++) {
         if (strategy->replicas[i / each].device != NULL) {
             CADRE_TRY(open_one(i / each, assignment->devices[i], &ret_devices[i], error));
@@ -60,49 +60,4 @@ cadre_status logical_gpus_open(const cadre_strategy *strategy,
         }
     }
     return CADRE_OK;
-}
-
-/* --- public --- */
-
-void *cadre_logical_stream(const cadre_replica *replica, uint32_t logical_device)
-{
-    const struct device *device =
-        replica == NULL ? NULL : logical_device_of(replica, logical_device);
-    return device == NULL ? NULL : device->compute;
-}
-
-static cadre_status enter(const char *function, const cadre_replica *replica,
-    uint32_t logical_device, cadre_tensor **ret_tensor, struct cadre_error *error)
-{
-    CADRE_TRY(argument_require(ret_tensor, function, "ret_tensor", error));
-    *ret_tensor = NULL;
-    CADRE_TRY(step_require(replica, function, error));
-    return logical_device_check(replica, logical_device, error);
-}
-
-cadre_status cadre_tensor_create_on_logical(cadre_replica *replica, uint32_t logical_device,
-    cadre_dtype dtype, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor)
-{
-    struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, logical_device, ret_tensor, &error);
-    if (status == CADRE_OK) {
-        struct device *device = logical_device_of(replica, logical_device);
-        status = gpus_tensor_zeros(device, dtype, rank, dims, ret_tensor, &error);
-    }
-    return border(status, &error);
-}
-
-cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
-    const cadre_tensor *tensor, cadre_tensor **ret_tensor)
-{
-    struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, logical_device, ret_tensor, &error);
-    if (status == CADRE_OK) {
-        status = argument_require(tensor, __func__, "tensor", &error);
-    }
-    if (status == CADRE_OK) {
-        struct device *device = logical_device_of(replica, logical_device);
-        status = gpus_tensor_copy(device, tensor, ret_tensor, &error);
-    }
-    return border(status, &error);
 }

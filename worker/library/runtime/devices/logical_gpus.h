@@ -4,7 +4,7 @@
 #define CADRE_RUNTIME_LOGICAL_GPUS_H
 
 #include "cadre/logical_device.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct device;
 

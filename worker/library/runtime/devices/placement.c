@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "cadre/logical_device.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/step/step.h"
+#include "worker/library/runtime/replica/step.h"
 
 #define PIECES_MAX 1024 /* of one launch's list */
 
@@ -29,6 +30,7 @@ static void note_gpus(const cadre_replica *replica, cadre_placement *placement)
     uint32_t count = cadre_logical_devices(replica);
     for (uint32_t i = 0; i < count && i < CADRE_LOGICAL_GPUS_MAX; i++) {
         const struct device *device = logical_device_of(replica, i);
+        CADRE_ASSERT(device == NULL || device->index < CADRE_LOGICAL_GPUS_MAX);
         placement->gpus[i] = device == NULL ? 0 : (uint8_t)(device->index + 1);
     }
 }
@@ -137,6 +139,7 @@ struct block {
 
 static void find_runs(const cadre_tensor *tensor, struct block *block)
 {
+    CADRE_ASSERT(block->axis < cadre_tensor_rank(tensor));
     block->runs = 1;
     block->run_bytes = cadre_dtype_bytes(cadre_tensor_dtype(tensor));
     for (uint32_t axis = 0; axis < cadre_tensor_rank(tensor); axis++) {
@@ -173,6 +176,7 @@ static void copy_here(const cadre_tensor *tensor, const struct block *block, cad
         memcpy(to, run_at(tensor, block, i), block->run_bytes);
         to += block->run_bytes;
     }
+    CADRE_ASSERT(to == (uint8_t *)cadre_tensor_data(piece) + cadre_tensor_bytes(piece));
 }
 
 /* On the device where both are, in the order of its compute stream. */
@@ -180,6 +184,7 @@ static cadre_status pack_there(const cadre_tensor *tensor, const struct block *b
     struct device *device, cadre_tensor *piece, struct cadre_error *error)
 {
     size_t room = block->runs < PIECES_MAX ? (size_t)block->runs : PIECES_MAX;
+    CADRE_ASSERT(tensor_device(piece) == device);
     struct device_piece *pieces = calloc(room, sizeof *pieces);
     cadre_status status = CADRE_OK;
     if (pieces == NULL) {
@@ -203,6 +208,7 @@ static cadre_status copy_block(const cadre_tensor *tensor, struct block *block,
     cadre_tensor **ret_piece, struct cadre_error *error)
 {
     struct device *device = tensor_device(tensor);
+    CADRE_ASSERT(block->axis > 0); /* else it is a view */
     cadre_dtype dtype = cadre_tensor_dtype(tensor);
     uint32_t rank = cadre_tensor_rank(tensor);
     cadre_status status =
@@ -236,6 +242,7 @@ static cadre_status cut(cadre_tensor *tensor, const cadre_placement *placement, 
         number /= pieces;
         block.axis = block.axis == 0 && pieces > 1 ? axis : block.axis;
     }
+    CADRE_ASSERT(number == 0); /* it was one of the pieces */
     if (rank == 0) {
         *ret_piece = cadre_tensor_retain(tensor);
         return CADRE_OK;

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What all tell in the first collective: sums. How many files a task has to tell of is told by its
  * binary order, counted in the one of that order: so all know the largest, whatever the tasks, and
@@ -57,6 +58,7 @@ static void read_own(struct agreeing *agreeing)
 {
     cadre_distributed_dataset *distributed = agreeing->distributed;
     uint64_t cut = distributed->cut;
+    CADRE_ASSERT(cut > 0); /* it was opened */
     bool held = agreeing->held != NULL && (agreeing->keeps || agreeing->held->source.cut == cut);
     if (agreeing->cut == cut || (held && agreeing->cut == 0)) {
         return;
@@ -74,6 +76,7 @@ static void read_own(struct agreeing *agreeing)
 /* What is fed here, be it read just now or held. */
 static struct fed_files own_files(const struct agreeing *agreeing)
 {
+    CADRE_ASSERT(!agreeing->keeps || agreeing->held != NULL);
     const struct distributed_batch *batch = agreeing->batch;
     if (batch->elements == NULL && agreeing->held != NULL) {
         return agreeing->held->source.files;
@@ -152,6 +155,7 @@ static cadre_status get_entries(const struct agree_entry *entries, size_t count,
             ret_files->runs[ret_files->run_count++] = run;
         }
     }
+    CADRE_ASSERT(ret_files->run_count + ret_files->done_count <= count);
     return CADRE_OK;
 }
 
@@ -168,6 +172,7 @@ static cadre_status gather_files(cadre_strategy *strategy, uint32_t local,
         return CADRE_OK;
     }
     size_t each = (size_t)1 << (order - 1);
+    CADRE_ASSERT(words->workers > 0);
     size_t count = each * (size_t)words->workers;
     CADRE_FREE_AT_EXIT struct agree_entry *entries = calloc(count, sizeof entries[0]);
     if (entries == NULL) {
@@ -191,6 +196,7 @@ static cadre_status agree_here(
 {
     struct agreeing *agreeing = user;
     struct agree_words words = {0};
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (local == 0) {
         read_own(agreeing);
         words = own_words(agreeing);

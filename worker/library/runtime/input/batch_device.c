@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/device_open.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* What was copied for each replica: whoever uses it waits for its event. */
 struct batch_copies {
@@ -38,6 +40,7 @@ static cadre_status copy_from(
 {
     const void *data = cadre_tensor_const_data(from);
     size_t bytes = cadre_tensor_bytes(from);
+    CADRE_ASSERT(bytes > 0);
     bool on_host = tensor_device(from) == NULL;
     if (on_host && tensor_kind(from) != TENSOR_MEMORY_PINNED && bytes <= DEVICE_SEND_BYTES) {
         return device_send(device, device->copy, to, data, bytes, error);
@@ -50,6 +53,7 @@ static cadre_status begin_copy(
     struct device *device, cadre_tensor **tensor, struct cadre_error *error)
 {
     const cadre_tensor *from = *tensor;
+    CADRE_ASSERT(tensor_device(from) != device);
     cadre_tensor *to = NULL;
     CADRE_TRY(tensor_create_on(device, device->copy, cadre_tensor_dtype(from),
         cadre_tensor_rank(from), cadre_tensor_dims(from), &to, error));
@@ -98,6 +102,8 @@ cadre_status batch_to_devices(
 {
     const cadre_distributed_dataset *distributed = user;
     const cadre_strategy *strategy = distributed->strategy;
+    CADRE_ASSERT(batch->staged == NULL);
+    CADRE_ASSERT(batch->replicas == strategy->local_replicas);
     struct batch_copies *copies =
         calloc(1, sizeof *copies + batch->replicas * sizeof copies->of[0]);
     if (copies == NULL) {

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/input/node.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/name.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status choose_name(const cadre_strategy *strategy, const char *wanted,
     char name[LIMIT_NAME_BYTES], struct cadre_error *error)
@@ -22,10 +23,10 @@ static cadre_status choose_name(const cadre_strategy *strategy, const char *want
         }
         memcpy(name, wanted, strlen(wanted) + 1);
     } else {
-        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, strategy->dataset_count + 1);
+        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, strategy->input->dataset_count + 1);
     }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        if (strcmp(strategy->datasets[i]->name, name) == 0) {
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        if (strcmp(strategy->input->datasets[i]->name, name) == 0) {
             return cadre_error_set(error, CADRE_ALREADY_EXISTS,
                 "a dataset '%s' is distributed in this strategy; give the new one another name",
                 name);
@@ -83,31 +84,34 @@ static cadre_status check_options(const cadre_strategy *strategy,
 static cadre_status keep_dataset(
     cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
-    if (strategy->dataset_count == strategy->dataset_capacity) {
-        uint32_t capacity = strategy->dataset_capacity == 0 ? 4 : strategy->dataset_capacity * 2;
+    if (strategy->input->dataset_count == strategy->input->dataset_capacity) {
+        uint32_t capacity =
+            strategy->input->dataset_capacity == 0 ? 4 : strategy->input->dataset_capacity * 2;
         cadre_distributed_dataset **grown =
-            realloc(strategy->datasets, capacity * sizeof strategy->datasets[0]);
+            realloc(strategy->input->datasets, capacity * sizeof strategy->input->datasets[0]);
         if (grown == NULL) {
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
         }
-        strategy->datasets = grown;
-        strategy->dataset_capacity = capacity;
+        strategy->input->datasets = grown;
+        strategy->input->dataset_capacity = capacity;
     }
-    strategy->datasets[strategy->dataset_count++] = distributed;
+    CADRE_ASSERT(distributed->stream == strategy->input->dataset_count + 1);
+    strategy->input->datasets[strategy->input->dataset_count++] = distributed;
     return CADRE_OK;
 }
 
 static cadre_status tell_stream(
     cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
-    if (strategy->dataset_count >= LIMIT_STREAMS) {
+    if (strategy->input->dataset_count >= LIMIT_STREAMS) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "%s would be one more than %d distributed datasets, the most of a job: distribute one "
             "once and take its epochs one after the other",
             distributed->name, LIMIT_STREAMS);
     }
-    distributed->stream = strategy->dataset_count + 1;
+    distributed->stream = strategy->input->dataset_count + 1;
+    CADRE_ASSERT(distributed->input != NULL);
     const struct task_stream stream = {.stream = distributed->stream,
         .name = distributed->name,
         .samples = distributed_input_source_samples(distributed->input),
@@ -134,6 +138,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     struct cadre_error *error)
 {
     CADRE_TRY(check_options(strategy, options, made->function != NULL, error));
+    CADRE_ASSERT((made->data == NULL) != (made->function == NULL));
     cadre_distributed_dataset *distributed = calloc(1, sizeof *distributed);
     if (distributed == NULL) {
         return cadre_error_set(

@@ -71,6 +71,26 @@ struct cadre_distributed_dataset {
     struct cadre_error failed; /* code not OK: sticky */
 };
 
+/* Where the datasets stood, while it is not sure whether what came is taken over. */
+struct kept_positions {
+    struct dataset_position *at; /* owned; by dataset; NULL: nothing came */
+    bool *reenters;              /* owned */
+    uint64_t serial_last;
+};
+
+/* The datasets of a strategy. */
+struct input_part {
+    cadre_distributed_dataset **datasets; /* in order of creation: stream 1, 2, ... */
+    uint32_t dataset_count;
+    uint32_t dataset_capacity;
+    struct reports *reports;
+    struct cursor cursor; /* what the task core was told last */
+    uint64_t cursor_end;  /* 0: nothing, in this generation */
+    uint64_t serial_last; /* of epochs begun, over all datasets */
+    bool reenters;        /* no step was applied since the state was taken over */
+    struct kept_positions kept;
+};
+
 /* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
 bool distributed_lives(const cadre_distributed_dataset *distributed);
 
@@ -78,58 +98,10 @@ bool distributed_lives(const cadre_distributed_dataset *distributed);
 cadre_status distributed_require(
     const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error);
 
-/* NULL is allowed. */
-void distributed_free(cadre_distributed_dataset *distributed);
-
 /* The program begins the step at `position`. Tells the task core which samples it and those after
  * it consume: step `step` of the dataset's epoch, or (NULL) none. */
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
     uint64_t step, uint64_t position);
-
-/* --- input_end.c --- */
-
-/* distributed_free for the end of the strategy: waits at most so long for functions of the program
- * that read ahead. False where one has not returned: a thread waits for it and frees the dataset
- * then, if the process lives that long. */
-bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us);
-
-/* --- input_open.c: a pipeline for a layout --- */
-
-/* Opens the input for the layout of the strategy. */
-cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cadre_error *error);
-void distributed_close(cadre_distributed_dataset *distributed);
-
-/* The generation has changed: cuts all datasets for its layout. What is read ahead goes on where
- * the program stands. */
-cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error);
-
-/* The state came from elsewhere, and is whole: what came beside the positions is taken over. With
- * `all`, of a task that was not there: its inputs are opened anew. Else only tables of files. */
-cadre_status distributed_take_received(
-    cadre_strategy *strategy, bool all, struct cadre_error *error);
-
-/* It is not taken over. */
-void distributed_drop_received(cadre_strategy *strategy);
-
-/* --- input.c: reading --- */
-
-/* Reads ahead from step `step` of epoch `epoch`, unless it does so already. */
-void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step);
-
-/* The next batch of the input: step `step` of epoch `epoch`. OUT_OF_RANGE when it does not
- * exist. */
-cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
-    struct distributed_batch *ret_batch, struct cadre_error *error);
-
-/* A batch that the program holds gets the slice of the present layout, in place. */
-cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error);
-
-/* Takes the tensors of `batch` over, and all that is said of it; its own are released. */
-void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
-
-/* Takes over what all tasks agreed on. */
-struct agreement;
-void batch_agree(cadre_per_replica *value, struct agreement *agreement);
 
 /* Whether each task reads a pipeline of its own: all but DATA. */
 bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
@@ -148,13 +120,67 @@ int64_t distributed_steps_now(const cadre_distributed_dataset *distributed);
 /* The end of the current epoch was found: it has so many steps. */
 void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
 
+/* --- input_end.c --- */
+
+/* NULL is allowed. */
+void distributed_free(cadre_distributed_dataset *distributed);
+
+/* distributed_free for the end of the strategy: waits at most so long for functions of the program
+ * that read ahead. False where one has not returned: a thread waits for it and frees the dataset
+ * then, if the process lives that long. */
+bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us);
+
+/* --- input_open.c: a pipeline for a layout --- */
+
+/* Opens the input for the layout of the strategy. */
+cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cadre_error *error);
+void distributed_close(cadre_distributed_dataset *distributed);
+
+/* An epoch begins: its files are shared out, and the input is opened for that. */
+cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
+
+/* The generation has changed: cuts all datasets for its layout. What is read ahead goes on where
+ * the program stands. */
+cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error);
+
+/* The state came from elsewhere, and is whole: what came beside the positions is taken over. With
+ * `all`, of a task that was not there: its inputs are opened anew. Else only tables of files. */
+cadre_status distributed_take_received(
+    cadre_strategy *strategy, bool all, struct cadre_error *error);
+
+/* It is not taken over. */
+void distributed_drop_received(cadre_strategy *strategy);
+
+/* --- input_read.c --- */
+
+/* Reads ahead from step `step` of epoch `epoch`, unless it does so already. */
+void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step);
+
+/* The next batch of the input: step `step` of epoch `epoch`. OUT_OF_RANGE when it does not
+ * exist. */
+cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
+    struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* Takes the tensors of `batch` over, and all that is said of it; its own are released. */
+void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
+
+/* Takes over what all tasks agreed on. */
+struct agreement;
+void batch_agree(cadre_per_replica *value, struct agreement *agreement);
+
+/* --- input_refresh.c --- */
+
+/* A batch that the program holds gets the slice of the present layout, in place. */
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error);
+
 /* --- input_files.c: FILE while tasks come and go --- */
 
 /* Warns once where AUTO came to files in a job whose number of tasks may change. */
 void files_distributed(cadre_distributed_dataset *distributed);
 
-/* An epoch begins: its files are shared out. */
-cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
+/* An epoch begins: its files are shared out. *ret_anew: the input is to be opened anew for it. */
+cadre_status files_begin(
+    cadre_distributed_dataset *distributed, bool *ret_anew, struct cadre_error *error);
 
 /* A generation begins: the files that are left go to its workers by turns, whoever had them before,
  * so that all come to the same whatever generations they have seen. True: the input is to be opened

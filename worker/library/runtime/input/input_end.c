@@ -8,8 +8,24 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/values/values.h"
+
+void distributed_free(cadre_distributed_dataset *distributed)
+{
+    if (distributed != NULL) {
+        distributed_close(distributed);
+        per_replica_drop(distributed->batch);
+        cadre_dataset_release(distributed->data);
+        file_shares_clear(&distributed->shares);
+        file_shares_clear(&distributed->received.shares);
+        distributed_state_clear(&distributed->received.state);
+        free(distributed->pipeline);
+        free(distributed);
+    }
+}
 
 /* Shared with the thread that closes; whoever is last frees it. */
 struct closing {
@@ -34,6 +50,7 @@ static void *close_it(void *argument)
     crash_thread("input end", 0);
     distributed_close(closing->distributed);
     pthread_mutex_lock(&closing->lock);
+    CADRE_ASSERT(!closing->closed);
     closing->closed = true;
     bool left = closing->left;
     pthread_cond_signal(&closing->changed);

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 /* --- what people are told --- */
@@ -17,6 +18,7 @@
 static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     uint64_t files = distributed->shares.file_count;
+    CADRE_ASSERT(workers > 0);
     if (distributed->warned_files || files >= workers || distributed->strategy->roster.rank != 0) {
         return;
     }
@@ -79,15 +81,18 @@ static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t work
 
 /* --- the table --- */
 
-cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+cadre_status files_begin(
+    cadre_distributed_dataset *distributed, bool *ret_anew, struct cadre_error *error)
 {
     const cadre_strategy *strategy = distributed->strategy;
     uint32_t workers = strategy->roster.member_count;
     uint64_t epoch = distributed->at.epochs_begun - 1;
+    CADRE_ASSERT(distributed->at.epochs_begun > 0);
     bool was_short = distributed->has_shares && distributed->shares.file_count < workers;
     distributed->uncut = (struct cadre_error){0};
     file_shares_clear(&distributed->shares);
     distributed->has_shares = false;
+    *ret_anew = false;
     if (distributed->endless || !distributed_input_recuts(distributed->input, NULL)) {
         return CADRE_OK;
     }
@@ -102,19 +107,17 @@ cadre_status files_begin(cadre_distributed_dataset *distributed, struct cadre_er
     bool refused = begins && distributed->shares.file_count < strategy->environment->tasks_min;
     bool grown =
         !refused && distributed->shares.file_count < workers && distributed->shares.file_count > 0;
-    if (!grown && !was_short) {
-        return CADRE_OK;
-    }
     if (grown) {
         warn_of_idle_workers(distributed, workers);
     }
-    distributed_close(distributed);
-    return distributed_open(distributed, error);
+    *ret_anew = grown || was_short;
+    return CADRE_OK;
 }
 
 /* Whether the files that are left are those workers' by turns. */
 static bool is_dealt(const struct file_shares *shares, uint32_t workers)
 {
+    CADRE_ASSERT(workers > 0);
     uint32_t turn = 0;
     bool dealt = shares->workers == workers;
     for (size_t i = 0; dealt && i < shares->file_count; i++) {
@@ -145,6 +148,7 @@ bool files_deal(cadre_distributed_dataset *distributed)
 static bool has_table(const struct batch_source *source)
 {
     const cadre_distributed_dataset *distributed = source->dataset;
+    CADRE_ASSERT(distributed != NULL);
     return distributed->has_shares && distributed->shares.epoch == source->epoch;
 }
 

@@ -4,10 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/input/batch_device.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 #define PREFETCH_DEFAULT 2
@@ -41,6 +42,7 @@ static cadre_status make_pipeline(cadre_distributed_dataset *distributed,
 {
     static const char who[] = "cadre_distribute_datasets_from_function";
     *ret_data = NULL;
+    CADRE_ASSERT(distributed->function != NULL);
     user_call_begin();
     cadre_status status =
         user_call_end(distributed->function(context, ret_data, distributed->user), who, error);
@@ -60,6 +62,7 @@ static cadre_status make_pipelines(
     const cadre_strategy *strategy = distributed->strategy;
     uint32_t tasks = strategy_tasks(strategy);
     pipelines->count = distributed->per_replica ? strategy->local_replicas : 1;
+    CADRE_ASSERT(pipelines->count > 0);
     pipelines->made = calloc(pipelines->count, sizeof pipelines->made[0]);
     if (pipelines->made == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -93,6 +96,7 @@ static cadre_status open_pipelines(cadre_distributed_dataset *distributed,
 
 static cadre_status choose_depth(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
+    CADRE_ASSERT(distributed->input != NULL);
     if (distributed->depth == 0) {
         distributed->depth = distributed_input_prefetch_depth(distributed->input);
     }
@@ -110,6 +114,9 @@ static cadre_status choose_depth(cadre_distributed_dataset *distributed, struct 
 cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     const cadre_strategy *strategy = distributed->strategy;
+    CADRE_ASSERT(distributed->input == NULL);
+    CADRE_ASSERT(distributed->prefetcher == NULL);
+    CADRE_ASSERT(strategy->roster.rank < strategy->roster.member_count);
     struct distributed_layout layout = {
         .workers = strategy->roster.member_count,
         .worker_index = strategy->roster.rank,
@@ -149,6 +156,19 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
     return CADRE_OK;
 }
 
+/* --- another epoch --- */
+
+cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    bool anew = false;
+    CADRE_TRY(files_begin(distributed, &anew, error));
+    if (anew) {
+        distributed_close(distributed);
+        CADRE_TRY(distributed_open(distributed, error));
+    }
+    return CADRE_OK;
+}
+
 /* --- another layout --- */
 
 /* What the program will ask for first: the batch that it holds, if it has not run it yet. */
@@ -165,6 +185,7 @@ static uint64_t first_asked(const cadre_distributed_dataset *distributed)
 static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     struct dataset_position *at = &distributed->at;
+    CADRE_ASSERT(workers > 0);
     struct cadre_error reason = {0};
     bool begun = at->open && !at->ended && (at->applied > 0 || first_asked(distributed) > 0);
     bool by_files = distributed_input_policy(distributed->input) == CADRE_SHARD_FILE;
@@ -200,8 +221,8 @@ static cadre_status lose(cadre_distributed_dataset *distributed, const struct ca
 
 cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         bool dealt = files_deal(distributed);
         if (distributed->layout == strategy->layout && !dealt) {
             continue;
@@ -228,8 +249,8 @@ static void drop(struct dataset_received *received)
 
 void distributed_drop_received(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        drop(&strategy->datasets[i]->received);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        drop(&strategy->input->datasets[i]->received);
     }
 }
 
@@ -255,8 +276,8 @@ cadre_status distributed_take_received(
     cadre_strategy *strategy, bool all, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->dataset_count; i++) {
-        cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->input->dataset_count; i++) {
+        cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         struct dataset_received *received = &distributed->received;
         if (received->any && !all) {
             take_step(distributed);

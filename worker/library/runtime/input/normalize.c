@@ -9,14 +9,16 @@
 #include "cadre/preprocessing.h"
 #include "cadre/reduce.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/node.h"
 #include "worker/library/preprocessing/normalization.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct adaption {
     cadre_dataset *data; /* a reference */
@@ -86,6 +88,7 @@ static cadre_status stand_before(
         adaption->stands = 0;
     }
     uint64_t skipped = 0;
+    CADRE_ASSERT(adaption->stands <= number);
     CADRE_TRY(iterator_skip(adaption->iterator, number - adaption->stands, &skipped, error));
     adaption->stands += skipped;
     return adaption->stands == number ? CADRE_OK : iterator_end(error);
@@ -115,6 +118,8 @@ static cadre_status read_block(
     struct adaption *adaption, uint64_t block, double *part, struct cadre_error *error)
 {
     double *moments = adaption->found + block * adaption->words;
+    CADRE_ASSERT(block < adaption->blocks);
+    CADRE_ASSERT(adaption->counts[block] < 0);
     uint64_t first = (adaption->round * adaption->blocks + block) * NORMALIZE_BLOCK;
     int64_t count = 0;
     memset(moments, 0, adaption->words * sizeof moments[0]);
@@ -180,6 +185,7 @@ static void tell_mine(const cadre_strategy *strategy, uint32_t local,
 {
     for (uint64_t block = 0; block < adaption->blocks; block++) {
         if (is_mine(strategy, local, adaption->by_place, block)) {
+            CADRE_ASSERT(adaption->counts[block] >= 0);
             memcpy(told + block * adaption->words, adaption->found + block * adaption->words,
                 adaption->words * sizeof told[0]);
             *ret_elements += adaption->counts[block];
@@ -216,6 +222,7 @@ static cadre_status round_here(
 {
     struct adaption *adaption = user;
     size_t bytes = adaption->blocks * adaption->words * sizeof(double);
+    CADRE_ASSERT(local < strategy->local_replicas);
     double *told = adaption->told + local * adaption->blocks * adaption->words;
     uint64_t key = collective_key(collective_key(adaption->features, adaption->round), bytes);
     int64_t elements = 0;
@@ -324,6 +331,7 @@ static cadre_status set_up(
     const cadre_strategy *strategy, struct adaption *adaption, struct cadre_error *error)
 {
     adaption->words = MOMENTS_WORDS(adaption->features);
+    CADRE_ASSERT(adaption->features > 0);
     adaption->blocks = NORMALIZE_BLOCKS_MAX;
     while (adaption->blocks > NORMALIZE_BLOCKS_MIN &&
            adaption->blocks * adaption->words > NORMALIZE_ROUND_WORDS) {

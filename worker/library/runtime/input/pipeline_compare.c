@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define LINE_BYTES 192 /* of a message that shows two of them */
 
@@ -33,6 +35,8 @@ static void copy_line(const char *line, size_t at, char into[LINE_BYTES])
     int name = from > 0 ? (int)strcspn(line, ":\n") : 0;
     name = name > LINE_BYTES / 8 ? LINE_BYTES / 8 : name;
     int before = snprintf(into, LINE_BYTES, "%.*s%s", name, line, from > 0 ? ": ... " : "");
+    CADRE_ASSERT(before >= 0);
+    CADRE_ASSERT(before < LINE_BYTES);
     size_t room = LINE_BYTES - 1 - (size_t)before;
     bool fits = length - from <= room;
     snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3), line + from,
@@ -126,6 +130,7 @@ static cadre_status compare_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct comparing *comparing = user;
+    CADRE_ASSERT(comparing->own != NULL);
     int64_t hash = (int64_t)(hash_of(comparing->own) >> 1);
     int64_t ends[2] = {hash, -hash}; /* the least, and the greatest */
     const struct mesh_buffer buffer = {.data = ends, .bytes = sizeof ends, .dtype = MESH_I64};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/input/report_shards.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static const char *policy_name(const cadre_distributed_dataset *distributed)
 {
@@ -27,6 +28,7 @@ static uint64_t fed_of(const struct file_share *file)
 {
     uint64_t fed = 0;
     for (size_t i = 0; i < file->fed_count; i++) {
+        CADRE_ASSERT(file->fed[i].end >= file->fed[i].first);
         fed += file->fed[i].end - file->fed[i].first;
     }
     return fed;
@@ -52,8 +54,8 @@ static void show_files(const cadre_distributed_dataset *distributed,
 void report_shards(cadre_strategy *strategy)
 {
     struct shard_file shown[LIMIT_SHARD_FILES];
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        const cadre_distributed_dataset *distributed = strategy->datasets[i];
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        const cadre_distributed_dataset *distributed = strategy->input->datasets[i];
         struct dataset_shards known;
         if (!distributed_shards(distributed, &known)) {
             continue;

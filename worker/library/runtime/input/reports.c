@@ -2,29 +2,50 @@
 #include "worker/library/runtime/input/reports.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cadre/program.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/input/report_shards.h"
-#include "worker/library/runtime/scalar.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/scalar.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define TELL_EVERY_US (CADRE_US_PER_S / 10)
 
-void reports_init(struct reports *reports, bool by_hand)
+cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error)
 {
-    *reports = (struct reports){.by_hand = by_hand, .show = true};
+    CADRE_ASSERT(strategy->input->reports == NULL);
+    strategy->input->reports = calloc(1, sizeof *strategy->input->reports);
+    if (strategy->input->reports == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for reports");
+    }
+    strategy->input->reports->by_hand = strategy->environment->by_hand;
+    strategy->input->reports->show = true;
+    return CADRE_OK;
+}
+
+void reports_free(cadre_strategy *strategy)
+{
+    free(strategy->input->reports);
+    strategy->input->reports = NULL;
+}
+
+bool reports_are_shown(const cadre_strategy *strategy)
+{
+    return strategy->input->reports->show;
 }
 
 static struct progress snapshot(const struct reports *reports)
 {
+    CADRE_ASSERT(reports->metric_count <= LIMIT_METRICS);
     struct progress progress = {
         .stream = reports->primary == NULL ? "" : reports->primary->name,
         .epoch = reports->epoch,
@@ -52,7 +73,7 @@ static struct progress snapshot(const struct reports *reports)
 /* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
 static void tell(cadre_strategy *strategy, bool now)
 {
-    struct reports *reports = &strategy->reports;
+    struct reports *reports = strategy->input->reports;
     uint64_t now_us = clock_monotonic_us();
     bool due = now || now_us - reports->told_us >= TELL_EVERY_US;
     bool begun = reports->primary != NULL || reports->steps > 0;
@@ -86,7 +107,8 @@ static void show_finished_epoch(struct reports *reports)
 
 void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
 {
-    struct reports *reports = &strategy->reports;
+    struct reports *reports = strategy->input->reports;
+    CADRE_ASSERT(distributed->at.epochs_begun > 0);
     if (reports->primary == NULL) {
         reports->primary = distributed;
         reports->started_us = clock_monotonic_us();
@@ -110,7 +132,8 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
 void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows)
 {
-    struct reports *reports = &strategy->reports;
+    struct reports *reports = strategy->input->reports;
+    CADRE_ASSERT(rows >= 0);
     if (distributed != reports->primary) {
         return;
     }
@@ -125,7 +148,8 @@ void reports_step(
 cadre_status reports_metric(
     cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
 {
-    struct reports *reports = &strategy->reports;
+    struct reports *reports = strategy->input->reports;
+    CADRE_ASSERT(strlen(name) < sizeof reports->names[0]); /* it was checked */
     uint32_t at = 0;
     while (at < reports->metric_count && strcmp(reports->names[at], name) != 0) {
         at++;
@@ -150,13 +174,14 @@ void reports_flush(cadre_strategy *strategy)
 {
     tell(strategy, true);
     if (strategy->roster.rank == 0) {
-        show_finished_epoch(&strategy->reports);
+        show_finished_epoch(strategy->input->reports);
     }
 }
 
-void reports_end(struct reports *reports)
+void reports_end(cadre_strategy *strategy)
 {
-    if (reports->bar_drawn) {
+    struct reports *reports = strategy->input->reports;
+    if (reports != NULL && reports->bar_drawn) {
         show_bar_end();
         reports->bar_drawn = false;
     }
@@ -194,6 +219,6 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadr
 void cadre_show_progress(cadre_strategy *strategy, bool show)
 {
     if (strategy_lives(strategy)) {
-        strategy->reports.show = show;
+        strategy->input->reports->show = show;
     }
 }

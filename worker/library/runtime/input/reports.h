@@ -37,7 +37,12 @@ struct reports {
     uint64_t steps_per_epoch;
 };
 
-void reports_init(struct reports *reports, bool by_hand);
+/* What a strategy has to report; shown by hand until the program wants it otherwise. */
+cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error);
+void reports_free(cadre_strategy *strategy);
+
+/* By hand: whether people are to see it. */
+bool reports_are_shown(const cadre_strategy *strategy);
 
 /* An epoch begins. */
 void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *distributed);
@@ -54,6 +59,6 @@ cadre_status reports_metric(
 void reports_flush(cadre_strategy *strategy);
 
 /* Leaves the terminal in order. */
-void reports_end(struct reports *reports);
+void reports_end(cadre_strategy *strategy);
 
 #endif

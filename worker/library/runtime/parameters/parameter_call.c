@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/parameters/row_groups.h"
 
 struct row_range parameter_all(const cadre_parameter *parameter)
@@ -41,6 +42,7 @@ static cadre_status get_requests(const cadre_parameter *parameter, uint64_t coun
 static struct request request_of(const cadre_parameter *parameter, const struct request *like,
     uint64_t shard, uint64_t rows, uint64_t at)
 {
+    CADRE_ASSERT(shard < parameter->layout.shards);
     struct request request = *like;
     request.server = parameter->shards[shard].server;
     request.shard = parameter->shards[shard].number;
@@ -70,8 +72,11 @@ cadre_status parameter_call_range(cadre_parameter *parameter, struct row_range r
 {
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     uint64_t end = range.first + range.rows;
+    CADRE_ASSERT(end <= parameter->layout.rows);
     uint64_t begin_shard = range.rows == 0 ? 0 : partition_owner(parameter->layout, range.first);
     uint64_t end_shard = range.rows == 0 ? 1 : partition_owner(parameter->layout, end - 1) + 1;
+    CADRE_ASSERT(begin_shard < end_shard);
+    CADRE_ASSERT(end_shard <= parameter->layout.shards);
     CADRE_TRY(get_requests(parameter, end_shard - begin_shard, &requests, error));
     size_t count = 0;
     for (uint64_t shard = begin_shard; shard < end_shard; shard++) {
@@ -100,6 +105,7 @@ cadre_status parameter_call_range(cadre_parameter *parameter, struct row_range r
 static cadre_status order_rows(const cadre_parameter *parameter, const struct row_groups *groups,
     struct request *like, char **ret_memory, struct cadre_error *error)
 {
+    CADRE_ASSERT(like->values == NULL || like->into == NULL);
     size_t bytes = groups->count * parameter->row_bytes;
     if (groups->positions == NULL) {
         return CADRE_OK; /* they are: straight from where the caller has them */
@@ -123,6 +129,7 @@ static cadre_status call_groups(cadre_parameter *parameter, const struct row_gro
     bool all, const struct request *like, const uint64_t *based_on, uint64_t *versions,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(groups->begins[parameter->layout.shards] == groups->count);
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     size_t count = 0;
     uint64_t most = parameter->layout.shards;
@@ -141,6 +148,7 @@ static cadre_status call_groups(cadre_parameter *parameter, const struct row_gro
         request->push.ids = request->ids;
         set_base(request, based_on, shard);
     }
+    CADRE_ASSERT(count <= most);
     cadre_status status = count == 0 ? CADRE_OK : parameter_send(parameter, requests, count, error);
     count = 0;
     for (uint64_t shard = 0; versions != NULL && shard < parameter->layout.shards; shard++) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 
 static bool is_of(const cadre_tensor *tensor, cadre_dtype dtype, uint32_t rank, const int64_t *dims)
@@ -46,6 +47,7 @@ cadre_status parameter_row_shape(const cadre_parameter *parameter, const cadre_t
 {
     cadre_dtype dtype = cadre_tensor_dtype(ids);
     uint32_t rank = cadre_tensor_rank(ids);
+    CADRE_ASSERT(rank <= CADRE_RANK_MAX);
     CADRE_TRY(parameter_check_rows(parameter, error));
     if (dtype != CADRE_I32 && dtype != CADRE_I64) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -84,11 +86,13 @@ cadre_status parameter_check_row_values(const cadre_parameter *parameter,
 cadre_status parameter_take_ids(const cadre_tensor *ids, const int64_t **ret_ids,
     int64_t **ret_memory, struct cadre_error *error)
 {
+    CADRE_ASSERT(*ret_memory == NULL);
     int64_t count = cadre_tensor_count(ids);
     if (cadre_tensor_dtype(ids) == CADRE_I64) {
         *ret_ids = cadre_tensor_const_data(ids);
         return CADRE_OK;
     }
+    CADRE_ASSERT(cadre_tensor_dtype(ids) == CADRE_I32);
     *ret_memory = malloc(((size_t)count + 1) * sizeof **ret_memory);
     if (*ret_memory == NULL) {
         return cadre_error_set(

@@ -5,17 +5,20 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_note.h"
 #include "worker/library/runtime/parameters/parameter_values.h"
-#include "worker/library/runtime/scope.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 #define MIN_SIZE_BYTES ((uint64_t)256 << 10) /* TensorFlow's MinSizePartitioner's */
 
@@ -123,6 +126,7 @@ static cadre_status ask_function(const cadre_partitioner *partitioner,
 static cadre_status cut(const cadre_partitioner *partitioner, const struct parameter_plan *plan,
     uint64_t *ret_shards, struct cadre_error *error)
 {
+    CADRE_ASSERT(plan->rank <= CADRE_RANK_MAX);
     struct partition_rule rule = {.shards = partitioner->shards, .bytes = partitioner->bytes};
     *ret_shards = 1;
     switch (partitioner->kind) {
@@ -178,6 +182,7 @@ static void place(const struct creation *creation, cadre_parameter *parameter)
     struct parameters *parameters = creation->parameters;
     const cadre_parameter *with = creation->options->colocate_with;
     uint32_t servers = directory_self(parameters->crew->directory)->crew.servers;
+    CADRE_ASSERT(servers > 0); /* as in each crew */
     for (uint64_t shard = 0; shard < parameter->layout.shards; shard++) {
         parameter->shards[shard].server =
             with != NULL ? with->shards[0].server : partition_place(&parameters->placed, servers);
@@ -244,7 +249,8 @@ static cadre_status create(
     if (status != CADRE_OK) {
         return cadre_error_wrap(error, status, "parameter '%s'", creation->plan.name);
     }
-    if (parameters_at(parameters, 0) == NULL && strategy->variable_count == 0) {
+    CADRE_ASSERT(creation->plan.shards > 0);
+    if (parameters_at(parameters, 0) == NULL && strategy->variables->count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(parameter_new(parameters, &creation->plan, &parameter, error));
@@ -259,7 +265,8 @@ static cadre_status create(
         return status;
     }
     CADRE_TRY(parameters_add(parameters, &parameter, error));
-    strategy->streamed = &parameters->streamed;
+    parameters->streamed.ops = &parameters_streamed_ops;
+    strategy->state_part->streamed = &parameters->streamed;
     *ret_parameter = parameter;
     return CADRE_OK;
 }

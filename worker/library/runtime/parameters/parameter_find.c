@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/parameters/parameter_note.h"
 #include "worker/library/runtime/parameters/parameters.h"
 

@@ -23,6 +23,7 @@ struct note_cursor {
 
 static void put(struct note_cursor *cursor, uint64_t value, size_t bytes)
 {
+    CADRE_ASSERT(bytes <= sizeof value);
     CADRE_ASSERT(cursor->left >= bytes);
     for (size_t i = 0; i < bytes; i++) {
         cursor->at[i] = (uint8_t)(value >> (8 * i));
@@ -34,6 +35,7 @@ static void put(struct note_cursor *cursor, uint64_t value, size_t bytes)
 static uint64_t take(struct note_cursor *cursor, size_t bytes)
 {
     uint64_t value = 0;
+    CADRE_ASSERT(bytes <= sizeof value);
     if (cursor->left < bytes) {
         cursor->short_of = true;
         return 0;
@@ -78,6 +80,8 @@ static void put_training(struct note_cursor *cursor, const struct store_training
 cadre_status parameter_note_encode(
     const cadre_parameter *parameter, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
+    CADRE_ASSERT(parameter->layout.shards > 0);
+    CADRE_ASSERT(parameter->rank <= CADRE_RANK_MAX);
     size_t size = HEAD_BYTES + parameter->rank * 8 + TRAIN_BYTES + 8 +
                   (size_t)parameter->layout.shards * SHARD_BYTES;
     uint8_t *bytes = malloc(size);

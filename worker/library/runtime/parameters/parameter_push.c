@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_check.h"
 #include "worker/library/runtime/parameters/parameter_views.h"
@@ -58,6 +59,8 @@ static cadre_status check_options(
 
 static struct request request_of(const struct change *change, const cadre_push_options *options)
 {
+    CADRE_ASSERT(options->contributions == 0 ||
+                 options->staleness == 0); /* check_options has refused both */
     return (struct request){.kind = change->into == NULL ? REQUEST_PUSH : REQUEST_PUSH_PULL,
         .values = change->values,
         .into = change->into,
@@ -73,6 +76,7 @@ static struct request request_of(const struct change *change, const cadre_push_o
 static cadre_status find_base(const cadre_parameter *parameter, const cadre_push_options *options,
     uint64_t **ret_based_on, struct cadre_error *error)
 {
+    CADRE_ASSERT(*ret_based_on == NULL);
     if (options->staleness == 0) {
         return CADRE_OK;
     }
@@ -95,6 +99,7 @@ static cadre_status push(cadre_parameter *parameter, const struct change *change
     CADRE_TRY(find_base(parameter, options, &based_on, error));
     struct request like = request_of(change, options);
     CADRE_TRY(crew_push_key(&like.push.closure, &like.push.ordinal, error));
+    CADRE_ASSERT(like.push.closure != 0);
     cadre_status status;
     if (change->rows == NULL) {
         status =

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/parameters/parameter_check.h"
 #include "worker/library/runtime/parameters/parameter_views.h"
@@ -18,6 +19,7 @@
 static cadre_status get_versions(
     const cadre_parameter *parameter, uint64_t **ret_versions, struct cadre_error *error)
 {
+    CADRE_ASSERT(parameter->layout.shards > 0);
     size_t shards = (size_t)parameter->layout.shards;
     *ret_versions = malloc(shards * sizeof **ret_versions);
     if (*ret_versions == NULL) {
@@ -42,6 +44,8 @@ static void tell_version(
 static cadre_status pull(cadre_parameter *parameter, struct row_range range, uint64_t least_steps,
     void *into, cadre_parameter_version *ret_version, struct cadre_error *error)
 {
+    CADRE_ASSERT(range.rows <= parameter->layout.rows);
+    CADRE_ASSERT(range.first <= parameter->layout.rows - range.rows);
     CADRE_FREE_AT_EXIT uint64_t *versions = NULL;
     const struct request like = {.kind = REQUEST_PULL, .into = into, .least_steps = least_steps};
     CADRE_TRY(get_versions(parameter, &versions, error));
@@ -106,6 +110,8 @@ static cadre_status gather_tensor(cadre_parameter *parameter, const cadre_tensor
 static cadre_status read_items(
     cadre_parameter *parameter, struct slice slice, void *into, struct cadre_error *error)
 {
+    CADRE_ASSERT(slice.count >= 0);
+    CADRE_ASSERT(slice.count == 0 || slice.first < parameter->dims[0]);
     if (slice.count == 0 || parameter->row_bytes == 0) {
         return CADRE_OK;
     }
@@ -128,6 +134,7 @@ static cadre_status read_items(
 static cadre_status read_slice(cadre_parameter *parameter, struct slice slice, bool keep_axis,
     cadre_tensor **ret_rows, struct cadre_error *error)
 {
+    CADRE_ASSERT(parameter->rank > 0);
     int64_t dims[CADRE_RANK_MAX] = {slice.count};
     uint32_t kept = keep_axis ? 1 : 0;
     cadre_tensor *rows = NULL;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 
 static cadre_status begin_step(

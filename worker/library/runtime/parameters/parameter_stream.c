@@ -68,10 +68,12 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
 static cadre_status read_rows(cadre_parameter *parameter, const struct request *like,
     streamed_sink *sink, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(like->kind == REQUEST_PULL || like->kind == REQUEST_SLOT);
     struct request request = *like;
     uint64_t rows = parameter->bytes == 0 ? 0 : parameter->layout.rows;
     uint64_t most = parameter_piece_rows(parameter);
     most = most < rows ? most : rows;
+    CADRE_ASSERT(most > 0 || rows == 0);
     CADRE_FREE_AT_EXIT char *values = malloc((size_t)most * parameter->row_bytes + 1);
     if (values == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,

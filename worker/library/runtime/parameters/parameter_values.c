@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 #include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* --- pieces --- */
@@ -23,10 +24,12 @@ typedef cadre_status piece_function(void *user, const cadre_parameter *parameter
 static cadre_status send_pieces(cadre_parameter *parameter, const struct request *like,
     piece_function *fill, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(like->kind == REQUEST_PUSH || like->kind == REQUEST_SET_SLOT);
     struct request request = *like;
     uint64_t most = parameter_piece_rows(parameter);
     uint64_t rows = parameter->bytes == 0 ? 0 : parameter->layout.rows;
     most = most < rows ? most : rows;
+    CADRE_ASSERT(most > 0 || rows == 0);
     CADRE_FREE_AT_EXIT char *values = malloc((size_t)most * parameter->row_bytes + 1);
     if (values == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -80,6 +83,8 @@ static cadre_status fill_saved(void *user, const cadre_parameter *parameter, str
     void *values, struct cadre_error *error)
 {
     const struct saved *saved = user;
+    CADRE_ASSERT(saved->entry != NULL);
+    CADRE_ASSERT(saved->entry->rank == parameter->rank);
     return checkpoint_reader_read(saved->reader, saved->entry,
         (size_t)piece.first * parameter->row_bytes, values,
         (size_t)piece.rows * parameter->row_bytes, error);
@@ -134,6 +139,8 @@ static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_pa
 static uint64_t count_of(
     const cadre_parameter *parameter, uint64_t shard, const int64_t *counts, uint64_t shards)
 {
+    CADRE_ASSERT(shard < parameter->layout.shards);
+    CADRE_ASSERT(shards > 0);
     struct partition_layout before = {.rows = parameter->layout.rows, .shards = shards};
     uint64_t first = partition_first(parameter->layout, shard);
     uint64_t rows = partition_rows(parameter->layout, shard);

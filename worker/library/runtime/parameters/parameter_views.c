@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 /* Reads of all threads: what is asked for is nearly always the thread's last one. Of very many
  * shards fewer are kept. */
 #define VIEWS_KEPT    32
@@ -28,6 +30,7 @@ struct parameter_views {
 
 struct parameter_views *parameter_views_new(uint64_t shards)
 {
+    CADRE_ASSERT(shards > 0);
     uint64_t kept = VERSIONS_KEPT / shards;
     kept = kept == 0 ? 1 : kept > VIEWS_KEPT ? VIEWS_KEPT : kept;
     /* One shard's version is the number itself. */
@@ -52,6 +55,8 @@ void parameter_views_free(struct parameter_views *views)
 
 static uint64_t *versions_of(struct parameter_views *views, uint32_t at)
 {
+    CADRE_ASSERT(at < views->kept);
+    CADRE_ASSERT(views->shards > 1);
     return &views->versions[(size_t)at * (size_t)views->shards];
 }
 

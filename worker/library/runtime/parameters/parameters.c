@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/parameters/parameter_views.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 
@@ -22,7 +22,6 @@ cadre_status parameters_begin(struct crew_state *crew, struct cadre_error *error
     if (parameters == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for parameters");
     }
-    parameters->streamed.ops = &parameters_streamed_ops;
     parameters->crew = crew;
     pthread_mutex_init(&parameters->lock, NULL);
     crew->parameters = parameters;
@@ -36,6 +35,7 @@ void parameters_end(struct crew_state *crew)
     if (parameters == NULL) {
         return;
     }
+    CADRE_ASSERT(parameters->crew == crew);
     atomic_store(&current, NULL);
     for (uint32_t i = 0; i < parameters->count; i++) {
         parameter_free(parameters->list[i]);
@@ -106,6 +106,7 @@ cadre_parameter *parameters_at(struct parameters *parameters, uint32_t i)
 
 static bool make_room(struct parameters *parameters)
 {
+    CADRE_ASSERT(parameters->count <= parameters->capacity);
     if (parameters->count < parameters->capacity) {
         return true;
     }
@@ -123,6 +124,7 @@ cadre_status parameters_add(
     struct parameters *parameters, cadre_parameter **parameter, struct cadre_error *error)
 {
     cadre_parameter *added = *parameter;
+    CADRE_ASSERT(added->parameters == parameters);
     cadre_parameter *there = NULL;
     pthread_mutex_lock(&parameters->lock);
     for (uint32_t i = 0; there == NULL && i < parameters->count; i++) {
@@ -151,6 +153,9 @@ cadre_status parameter_new(struct parameters *parameters, const struct parameter
     size_t bytes;
     *ret_parameter = NULL;
     CADRE_TRY(tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error));
+    CADRE_ASSERT(plan->shards > 0);
+    CADRE_ASSERT(strlen(plan->name) < LIMIT_NAME_BYTES);
+    CADRE_ASSERT(plan->rank <= CADRE_RANK_MAX); /* as of each shape */
     cadre_parameter *parameter = calloc(1, sizeof *parameter);
     if (parameter != NULL) {
         parameter->shards = calloc((size_t)plan->shards, sizeof *parameter->shards);

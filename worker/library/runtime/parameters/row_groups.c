@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
+
 static cadre_status no_such_row(
     const char *name, uint64_t rows, int64_t row, struct cadre_error *error)
 {
@@ -31,6 +33,7 @@ static cadre_status count_rows(const char *name, struct partition_layout layout,
             return no_such_row(name, layout.rows, row, error);
         }
         uint64_t owner = partition_owner(layout, (uint64_t)row);
+        CADRE_ASSERT(owner < layout.shards);
         groups->begins[owner + 1]++;
         *ret_ordered = *ret_ordered && owner >= before;
         before = owner;
@@ -48,6 +51,7 @@ static void sort_rows(struct partition_layout layout, const int64_t *ids, struct
         uint64_t row = (uint64_t)ids[i];
         uint64_t owner = partition_owner(layout, row);
         size_t at = groups->begins[owner]++;
+        CADRE_ASSERT(at < groups->count);
         groups->own_ids[at] = (int64_t)(row - partition_first(layout, owner));
         if (groups->positions != NULL) {
             groups->positions[at] = i;
@@ -55,11 +59,13 @@ static void sort_rows(struct partition_layout layout, const int64_t *ids, struct
     }
     memmove(groups->begins + 1, groups->begins, (size_t)layout.shards * sizeof groups->begins[0]);
     groups->begins[0] = 0;
+    CADRE_ASSERT(groups->begins[layout.shards] == groups->count);
 }
 
 cadre_status row_groups_make(const char *name, struct partition_layout layout, const int64_t *ids,
     size_t count, struct row_groups *ret_groups, struct cadre_error *error)
 {
+    CADRE_ASSERT(layout.shards > 0);
     bool ordered = true;
     *ret_groups = (struct row_groups){.count = count, .ids = ids};
     ret_groups->begins = calloc((size_t)layout.shards + 1, sizeof *ret_groups->begins);
@@ -92,6 +98,7 @@ void row_groups_clear(struct row_groups *groups)
 void row_groups_collect(
     const struct row_groups *groups, size_t row_bytes, const void *rows, void *ret_grouped)
 {
+    CADRE_ASSERT(groups->positions != NULL);
     for (size_t i = 0; i < groups->count; i++) {
         memcpy((char *)ret_grouped + i * row_bytes,
             (const char *)rows + groups->positions[i] * row_bytes, row_bytes);
@@ -101,6 +108,7 @@ void row_groups_collect(
 void row_groups_spread(
     const struct row_groups *groups, size_t row_bytes, const void *grouped, void *ret_rows)
 {
+    CADRE_ASSERT(groups->positions != NULL);
     for (size_t i = 0; i < groups->count; i++) {
         memcpy((char *)ret_rows + groups->positions[i] * row_bytes,
             (const char *)grouped + i * row_bytes, row_bytes);

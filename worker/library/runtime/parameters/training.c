@@ -3,16 +3,19 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/parameters/parameters.h"
 
 uint32_t training_slots(const struct store_training *training)
 {
+    CADRE_ASSERT(training->optimizer <= STORE_ADAM);
     static const uint32_t slots[] = {[STORE_MOMENTUM] = 1, [STORE_ADAGRAD] = 1, [STORE_ADAM] = 2};
     return slots[training->optimizer];
 }
 
 const char *training_slot_name(const struct store_training *training, uint32_t slot)
 {
+    CADRE_ASSERT(slot < training_slots(training));
     return training->optimizer == STORE_MOMENTUM  ? "momentum"
            : training->optimizer == STORE_ADAGRAD ? "accumulator"
            : slot == 0                            ? "m"
@@ -44,6 +47,7 @@ const char *parameter_part_name(const char *name, const struct store_training *t
 {
     uint32_t slot = 0;
     enum parameter_part kind = parameter_part(training, part, &slot);
+    CADRE_ASSERT(kind != PART_NONE);
     snprintf(ret_name, SAFETENSORS_NAME_BYTES, "%s%s%s", name, kind == PART_VALUE ? "" : "/",
         kind == PART_VALUE     ? ""
         : kind == PART_SLOT    ? training_slot_name(training, slot)

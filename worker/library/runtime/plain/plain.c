@@ -7,89 +7,12 @@
 #include <string.h>
 
 #include "cadre/program.h"
-#include "worker/library/runtime/border.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/living.h"
-#include "worker/library/runtime/program.h"
-#include "worker/library/runtime/input/show.h"
-
-/* The process is one task of one job. Behind cadre_plain_finish the standing is left. */
-static _Atomic(struct plain *) the_plain;
-static atomic_bool stood;
-static struct plain_standing standing; /* once `stood` */
-
-bool plain_stands(struct plain_standing *ret_standing)
-{
-    bool stands = atomic_load_explicit(&stood, memory_order_acquire);
-    if (stands) {
-        *ret_standing = standing;
-    }
-    return stands;
-}
-
-uint32_t cadre_plain_local_rank(void)
-{
-    struct plain_standing at;
-    return plain_stands(&at) ? at.local_rank : 0;
-}
-
-uint32_t cadre_plain_local_size(void)
-{
-    struct plain_standing at;
-    return plain_stands(&at) ? at.local_tasks : 1;
-}
-
-/* --- calls --- */
-
-static cadre_status take(const char *function, struct plain **ret_plain, struct cadre_error *error)
-{
-    struct plain *plain = atomic_load(&the_plain);
-    const char *other = NULL;
-    if (plain == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called %s; call it between cadre_plain_init and cadre_plain_finish", function,
-            atomic_load(&stood) ? "after the end of the job" : "before the job was joined");
-    }
-    if (!atomic_compare_exchange_strong(&plain->busy, &other, function)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called while another thread is in %s; call them from one thread at a time",
-            function, other);
-    }
-    *ret_plain = plain;
-    return CADRE_OK;
-}
-
-cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error)
-{
-    CADRE_TRY(take(function, ret_plain, error));
-    if ((*ret_plain)->failed.code != CADRE_OK) {
-        *error = (*ret_plain)->failed;
-        plain_leave(*ret_plain);
-    }
-    return error->code;
-}
-
-void plain_leave(struct plain *plain)
-{
-    atomic_store(&plain->busy, NULL);
-}
-
-cadre_status plain_conclude(struct plain *plain, cadre_status status, struct cadre_error *error)
-{
-    if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
-        return status;
-    }
-    task_peer_error(plain->task, plain->roster.generation, error->text);
-    plain->failed = *error;
-    return status;
-}
-
-cadre_status plain_meet(
-    struct plain *plain, uint64_t key, const char *text, struct cadre_error *error)
-{
-    const struct mesh_note note = {.key = key, .text = text};
-    return plain_conclude(plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
-}
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/border/show.h"
 
 /* --- the beginning --- */
 
@@ -108,6 +31,7 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
 
 static cadre_status form(struct plain *plain, struct cadre_error *error)
 {
+    CADRE_ASSERT(plain->mesh == NULL);
     /* Waits are not told to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
@@ -119,7 +43,11 @@ static cadre_status form(struct plain *plain, struct cadre_error *error)
 
 static cadre_status join(struct plain *plain, struct cadre_error *error)
 {
-    CADRE_TRY(membership_open(plain->environment, 1, &plain->listener, &plain->task, error));
+    char address[MESH_ADDRESS_BYTES];
+    struct session *session;
+    CADRE_TRY(membership_listen(plain->environment, &plain->listener, address, error));
+    CADRE_TRY(program_take_session(&session, error));
+    CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
     cadre_status status = form(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
@@ -137,18 +65,19 @@ static size_t host_length(const char *address)
 }
 
 /* Tasks are on one host when their meshes listen on one address. */
-static void stand(const struct task_roster *roster)
+static struct plain_standing standing_in(const struct task_roster *roster)
 {
+    CADRE_ASSERT(roster->rank < roster->member_count);
     const char *own = roster->members[roster->rank].address;
     size_t length = host_length(own);
-    standing = (struct plain_standing){.rank = roster->rank, .tasks = roster->member_count};
+    struct plain_standing standing = {.rank = roster->rank, .tasks = roster->member_count};
     for (uint32_t i = 0; i < roster->member_count; i++) {
         const char *other = roster->members[i].address;
         bool here = host_length(other) == length && memcmp(other, own, length) == 0;
         standing.local_tasks += here;
         standing.local_rank += here && i < roster->rank;
     }
-    atomic_store_explicit(&stood, true, memory_order_release);
+    return standing;
 }
 
 static void plain_close(struct plain *plain)
@@ -167,9 +96,10 @@ static void plain_close(struct plain *plain)
 static cadre_status check_program(struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
+    struct plain_standing ignored;
     uint32_t at = 0;
     CADRE_TRY(context_require_cross("cadre_plain_init", error));
-    if (atomic_load(&the_plain) != NULL || atomic_load(&stood)) {
+    if (plain_stands(&ignored)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_plain_init was called a second time; call it once, first in main");
     }
@@ -199,8 +129,8 @@ static cadre_status plain_open(struct cadre_error *error)
         plain_close(plain);
         return status;
     }
-    stand(&plain->roster);
-    atomic_store(&the_plain, plain);
+    const struct plain_standing standing = standing_in(&plain->roster);
+    plain_current_begin(plain, &standing);
     return CADRE_OK;
 }
 
@@ -236,29 +166,22 @@ static cadre_status finish(struct plain *plain, struct cadre_error *error)
     return task_await_bye(plain->task, &is_void, error);
 }
 
-static bool is_watch(void)
-{
-    const struct plain *plain = atomic_load(&the_plain);
-    return plain != NULL && plain->watch.runs &&
-           pthread_equal(plain->watch.thread, pthread_self()) != 0;
-}
-
 int cadre_plain_finish(void)
 {
     struct cadre_error error = {0};
     struct plain *plain = NULL;
     cadre_status status = CADRE_OK;
-    if (is_watch()) {
+    if (plain_is_watch()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_plain_finish was called by the function of cadre_on_abort; leave it to the "
             "program, or end the process with _exit");
     } else {
-        status = take(__func__, &plain, &error);
+        status = plain_take(__func__, &plain, &error);
     }
     if (status == CADRE_OK) {
         plain_report_end(plain);
         status = finish(plain, &error);
-        atomic_store(&the_plain, NULL);
+        plain_current_end(plain);
         plain_close(plain);
     }
     if (status != CADRE_OK) {

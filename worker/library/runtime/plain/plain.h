@@ -38,10 +38,21 @@ struct plain {
     struct plain_report report;
 };
 
+/* The process is a task of that plain program from now on, and stands there for good; and its end,
+ * after which nothing can be called. */
+struct plain_standing;
+void plain_current_begin(struct plain *plain, const struct plain_standing *at);
+void plain_current_end(struct plain *plain);
+
+/* Whether the calling thread is the one of cadre_on_abort. */
+bool plain_is_watch(void);
+
 /* Begins a call of `function`: FAILED_PRECONDITION before the beginning, behind the end, and while
  * another is under way. Ends with plain_leave, on success. */
 cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error);
 void plain_leave(struct plain *plain);
+/* The same for the last call, also when the program has failed. */
+cadre_status plain_take(const char *function, struct plain **ret_plain, struct cadre_error *error);
 
 /* A collective of `plain` came to `status`: what is a peer's or the mesh's is final from now on,
  * and the coordinator hears of it. Returns the status. */

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain.h"
 
@@ -53,6 +54,8 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
 /* Whether what is read lies across what is written. */
 static bool overlaps(const struct call *call, size_t written)
 {
+    CADRE_ASSERT(call->from != NULL);
+    CADRE_ASSERT(call->into != NULL);
     uintptr_t from = (uintptr_t)call->from;
     uintptr_t into = (uintptr_t)call->into;
     return from < into ? into - from < call->bytes : from - into < written;
@@ -61,6 +64,8 @@ static bool overlaps(const struct call *call, size_t written)
 static cadre_status check_places(
     struct plain *plain, const struct call *call, struct cadre_error *error)
 {
+    CADRE_ASSERT(call->kind != KIND_BARRIER);
+    CADRE_ASSERT(plain->roster.member_count > 0);
     bool gathers = call->kind == KIND_ALL_GATHER;
     const char *name = call->into_name != NULL ? call->into_name : "into";
     size_t written = gathers ? call->bytes * plain->roster.member_count : call->bytes;
@@ -115,6 +120,7 @@ static uint64_t key_of(const struct call *call)
 
 static void describe(const struct plain *plain, const struct call *call, char text[MESH_NOTE_BYTES])
 {
+    CADRE_ASSERT(call->kind != KIND_REFUSED);
     static const char *const ops[] = {[CADRE_SUM] = "CADRE_SUM",
         [CADRE_MEAN] = "CADRE_MEAN",
         [CADRE_MIN] = "CADRE_MIN",
@@ -149,6 +155,7 @@ static struct mesh_note note_of(struct plain *plain, const struct call *call)
 static cadre_status all_reduce(struct plain *plain, const struct call *call,
     const struct mesh_note *note, struct cadre_error *error)
 {
+    CADRE_ASSERT(call->kind == KIND_ALL_REDUCE);
     enum mesh_op op = MESH_SUM;
     struct mesh_buffer buffer = {.data = call->into,
         .bytes = call->bytes,
@@ -165,6 +172,7 @@ static cadre_status all_reduce(struct plain *plain, const struct call *call,
 static cadre_status carry_out(
     struct plain *plain, const struct call *call, struct cadre_error *error)
 {
+    CADRE_ASSERT(call->kind != KIND_REFUSED);
     const struct mesh_note note = note_of(plain, call);
     const struct mesh_ops *ops = plain->mesh->ops;
     const struct mesh_buffer buffer = {.data = call->into, .bytes = call->bytes, .dtype = MESH_U8};

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/name.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
 
 #define TELL_EVERY_US (CADRE_US_PER_S / 10)
 
@@ -51,6 +52,7 @@ void plain_report_end(struct plain *plain)
 static cadre_status put(
     struct plain_report *report, const char *name, double value, struct cadre_error *error)
 {
+    CADRE_ASSERT(report->metric_count <= LIMIT_METRICS);
     uint32_t at = 0;
     while (at < report->metric_count && strcmp(report->names[at], name) != 0) {
         at++;

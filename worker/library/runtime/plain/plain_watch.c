@@ -3,9 +3,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/task/task_over.h"
 
@@ -38,6 +39,7 @@ static cadre_status watch_open(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_on_abort was called a second time; there is one function, let it do both");
     }
+    CADRE_ASSERT(!watch->runs);
     *watch = (struct plain_watch){.task = plain->task, .function = function, .user = user};
     sigset_t all; /* signals are the program's */
     sigset_t before;

@@ -4,8 +4,11 @@
 #include <stdio.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/input/show.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/replica/each_replica.h"
 
 static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
 {
@@ -17,6 +20,7 @@ static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
 
 void connect_offer(const cadre_strategy *strategy, struct point *point)
 {
+    CADRE_ASSERT(point->devices == 0);
     const char *reason;
     point->devices = offer(strategy, &reason);
     point->flags |= strategy->mesh_devices != NULL ? POINT_DEVICES : 0;
@@ -24,7 +28,7 @@ void connect_offer(const cadre_strategy *strategy, struct point *point)
 
 void connect_reason(const cadre_strategy *strategy, char *text, size_t size)
 {
-    const struct points_devices *told = &strategy->told_devices;
+    const struct told_devices *told = &strategy->regroup->told_devices;
     const char *own;
     uint64_t word = offer(strategy, &own);
     if (strategy->mesh_devices != NULL && word == 0) {
@@ -53,10 +57,10 @@ static void warn(cadre_strategy *strategy)
 {
     char reason[CADRE_ERROR_TEXT_BYTES / 2];
     uint64_t generation = strategy->roster.generation.number;
-    if (strategy->replica_count == 1 || strategy->warned_devices == generation + 1) {
+    if (strategy->replica_count == 1 || strategy->regroup->warned_devices == generation + 1) {
         return;
     }
-    strategy->warned_devices = generation + 1;
+    strategy->regroup->warned_devices = generation + 1;
     if (explains(strategy)) {
         connect_reason(strategy, reason, sizeof reason);
         show_warning("the GPUs of this job are not connected, and sums of what is on them go "
@@ -72,6 +76,7 @@ static void warn(cadre_strategy *strategy)
 static cadre_status connect_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     (void)user;
     uint64_t timeout_us = strategy->environment->collective_timeout_us;
     timeout_us = timeout_us == 0 || timeout_us > CONNECT_US ? CONNECT_US : timeout_us;
@@ -80,12 +85,13 @@ static cadre_status connect_here(
 
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh != NULL);
     strategy->connected = false;
-    mesh_device_expect(strategy->mesh, strategy->told_devices.any);
-    if (!strategy->told_devices.any) {
+    mesh_device_expect(strategy->mesh, strategy->regroup->told_devices.any);
+    if (!strategy->regroup->told_devices.any) {
         return CADRE_OK;
     }
-    if (strategy->told_devices.alike) {
+    if (strategy->regroup->told_devices.alike) {
         CADRE_TRY(strategy_each_replica(strategy, connect_here, NULL, error));
         strategy->connected = mesh_device_reason(strategy->mesh)[0] == '\0';
     }

@@ -7,15 +7,16 @@
 #include <stddef.h>
 
 #include "worker/library/runtime/regroup/points.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* This task's words of a point. */
 void connect_offer(const cadre_strategy *strategy, struct point *point);
 
-/* In a generation whose state is here and whose points said strategy->told_devices: connects the
- * replicas' devices where all can be. Where there are devices and they are not connected, a warning
- * says why, once in a generation. Errors as of a collective. In the program's thread, with no
- * replica running. */
+/* In a generation whose state is here and whose points said strategy->regroup->told_devices:
+ * connects the replicas' devices where all can be. Where there are devices and they are not
+ * connected, a warning says why, once in a generation. Errors as of a collective. In the program's
+ * thread, with no replica running. */
 cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error);
 
 /* Why the replicas' devices are not connected in this generation, as far as this task knows. */

@@ -3,16 +3,19 @@
 
 #include <stdlib.h>
 
-#include "worker/library/runtime/input/input.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/connect.h"
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/participants.h"
 
 /* --- the mesh --- */
 
 static void on_stall(void *user, uint32_t rank, uint64_t waited_us)
 {
     const cadre_strategy *strategy = user;
+    CADRE_ASSERT(strategy->roster.slots == NULL || rank < strategy->roster.member_count);
     if (strategy->roster.slots != NULL) {
         task_stall(strategy->task, strategy->roster.slots[rank], waited_us);
     }
@@ -29,6 +32,7 @@ static struct membership membership_of(cadre_strategy *strategy)
 
 static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh == NULL);
     const struct membership membership = membership_of(strategy);
     struct mesh *mesh = NULL;
     cadre_status status = membership_post(&membership, &strategy->roster, &mesh, error);
@@ -82,6 +86,9 @@ static cadre_status check_roster(
 /* Takes `roster` over. Replica ids change here and nowhere else. */
 static void take_roster(cadre_strategy *strategy, const struct task_roster *roster)
 {
+    CADRE_ASSERT(roster->member_count > 0);
+    CADRE_ASSERT(roster->rank < roster->member_count);
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     bool same = strategy->layout > 0 && roster->rank == strategy->roster.rank &&
                 roster->member_count == strategy->roster.member_count;
     strategy->layout += same ? 0 : 1;
@@ -92,7 +99,6 @@ static void take_roster(cadre_strategy *strategy, const struct task_roster *rost
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         strategy->replicas[i].id = strategy->replica_first + i;
     }
-    strategy->cursor_end = 0; /* the new generation has been told of no run */
 }
 
 /* Whether a fault on the way into a generation is answered with the next one. */
@@ -128,7 +134,7 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
             status = come_into(strategy, error);
         }
         if (status == CADRE_OK) {
-            CADRE_TRY(distributed_reopen(strategy, error));
+            CADRE_TRY(participants_reopen(strategy, error));
             status = connect_devices(strategy, error);
             if (status == CADRE_OK || !strategy_is_peers(status)) {
                 return status;
@@ -151,6 +157,7 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
 /* Until it joins, a warm task's collectives are its own. */
 static cadre_status be_alone(cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh == NULL);
     struct task_roster roster = {.source = SOURCE_NONE, .member_count = 1};
     roster.members = calloc(1, sizeof *roster.members);
     if (roster.members == NULL) {
@@ -166,6 +173,7 @@ static cadre_status be_alone(cadre_strategy *strategy, struct cadre_error *error
 cadre_status generation_alone(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error)
 {
+    CADRE_ASSERT(strategy->mesh != NULL);
     struct mesh_member self = {.replicas = strategy->local_replicas};
     const struct task_roster alone = {.source = SOURCE_NONE, .member_count = 1, .members = &self};
     const struct task_roster roster = strategy->roster;

@@ -3,7 +3,8 @@
 #ifndef CADRE_RUNTIME_GENERATION_H
 #define CADRE_RUNTIME_GENERATION_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/replica/each_replica.h"
 
 /* The strategy's first: waits for the plan and comes into its generation; or, where the job is
  * under way, prepares alone (STATE_WARM) with a mesh of this task only. */

@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_JOIN_H
 #define CADRE_RUNTIME_JOIN_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* Whether a program that waits for a step has none to wait for: the others are done with it. */
 typedef bool (*join_passes)(const void *user);

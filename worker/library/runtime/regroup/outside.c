@@ -7,7 +7,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/generation.h"
-#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
 
 /* One result: a header, then its bytes. A record is a row of them. */
 struct outside_entry {
@@ -22,16 +23,18 @@ struct record {
     uint8_t *bytes;
     size_t size;
     size_t capacity;
-    bool whole;                     /* nothing of it is missing for want of memory */
-    const cadre_variable *variable; /* whose value follows the bytes; NULL: nothing does */
+    bool whole;        /* nothing of it is missing for want of memory */
+    const void *value; /* of a variable, that follows the bytes; NULL: nothing does */
+    size_t value_bytes;
 };
 
 struct outside_log {
-    struct record last;           /* of the last completed one */
-    struct record current;        /* of the one under way */
-    bool known;                   /* there is a last one */
-    bool plays;                   /* the last one came from another task, which had completed it */
-    const cadre_variable *shares; /* the current one broadcasts its value last; or NULL */
+    struct record last;    /* of the last completed one */
+    struct record current; /* of the one under way */
+    bool known;            /* there is a last one */
+    bool plays;            /* the last one came from another task, which had completed it */
+    const void *shares;    /* the current one broadcasts it last; or NULL */
+    size_t shares_bytes;
 };
 
 cadre_status outside_open(struct outside_log **ret_log, struct cadre_error *error)
@@ -64,17 +67,18 @@ bool outside_known(const struct outside_log *log)
 
 void outside_forget(cadre_strategy *strategy)
 {
-    if (strategy->outside_count > 0) {
-        strategy->outside_count = 0;
-        record_clear(&strategy->outside->last);
-        strategy->outside->known = false;
+    if (strategy->regroup->outside_count > 0) {
+        strategy->regroup->outside_count = 0;
+        record_clear(&strategy->regroup->outside->last);
+        strategy->regroup->outside->known = false;
     }
 }
 
 /* Room for so many bytes more; NULL: no memory, and the record is not whole any more. */
 static uint8_t *record_room(struct record *record, size_t bytes)
 {
-    CADRE_ASSERT(record->variable == NULL);
+    CADRE_ASSERT(record->value == NULL);
+    CADRE_ASSERT(record->size <= record->capacity);
     if (record->capacity - record->size < bytes) {
         uint8_t *grown = record->whole ? realloc(record->bytes, record->size + bytes) : NULL;
         if (grown == NULL) {
@@ -94,7 +98,7 @@ static uint8_t *record_room(struct record *record, size_t bytes)
 uint64_t outside_bytes(const struct outside_log *log)
 {
     const struct record *last = &log->last;
-    return last->size + (last->variable == NULL ? 0 : last->variable->bytes);
+    return last->size + (last->value == NULL ? 0 : last->value_bytes);
 }
 
 cadre_status outside_read(
@@ -108,7 +112,9 @@ cadre_status outside_read(
         memcpy(into, last->bytes + offset, own);
     }
     if (bytes > own) {
-        const uint8_t *value = last->variable->components[0].value;
+        CADRE_ASSERT(last->value != NULL);
+        CADRE_ASSERT(offset + bytes - last->size <= last->value_bytes);
+        const uint8_t *value = last->value;
         memcpy((uint8_t *)into + own, value + (offset + own - last->size), bytes - own);
     }
     return CADRE_OK;
@@ -141,34 +147,39 @@ static void complete(struct outside_log *log)
     log->known = true;
 }
 
-void outside_share(cadre_strategy *strategy, const cadre_variable *variable)
+void outside_share(cadre_strategy *strategy, const void *value, size_t bytes)
 {
-    strategy->outside->shares = variable;
+    strategy->regroup->outside->shares = value;
+    strategy->regroup->outside->shares_bytes = value == NULL ? 0 : bytes;
 }
 
-void outside_settle(cadre_strategy *strategy, const cadre_variable *variable)
+void outside_settle(cadre_strategy *strategy, const void *value)
 {
-    struct record *last = &strategy->outside->last;
-    if (last->variable != variable) {
+    struct record *last = &strategy->regroup->outside->last;
+    if (value == NULL || last->value != value) {
         return;
     }
-    last->variable = NULL;
-    uint8_t *room = record_room(last, variable->bytes);
+    last->value = NULL;
+    uint8_t *room = record_room(last, last->value_bytes);
     if (room != NULL) {
-        memcpy(room, variable->components[0].value, variable->bytes);
+        memcpy(room, value, last->value_bytes);
     }
 }
 
-void outside_drop(cadre_strategy *strategy, const cadre_variable *variable)
+void outside_drop(cadre_strategy *strategy, const void *value)
 {
-    if (strategy->outside->last.variable == variable) {
-        record_clear(&strategy->outside->last);
-        strategy->outside->known = false;
+    if (strategy->regroup->outside->shares == value) {
+        strategy->regroup->outside->shares = NULL;
+    }
+    if (value != NULL && strategy->regroup->outside->last.value == value) {
+        record_clear(&strategy->regroup->outside->last);
+        strategy->regroup->outside->known = false;
     }
 }
 
 void outside_play(struct outside_log *log)
 {
+    CADRE_ASSERT(log->current.whole);
     complete(log);
     log->plays = true;
 }
@@ -179,7 +190,8 @@ struct recorder {
     struct mesh mesh; /* first: what the function sees */
     struct mesh *real;
     struct record *record;
-    const cadre_variable *shares;
+    const void *shares; /* what its last broadcast may be of; or NULL */
+    size_t shares_bytes;
     const char *what;       /* is made, in words */
     uint32_t first;         /* the id of local replica 0 */
     uint32_t replica_count; /* of the real mesh */
@@ -200,8 +212,7 @@ static size_t bytes_of(const struct mesh_buffer *buffers, size_t count)
  * twice. */
 static bool is_shared(const struct recorder *recorder, const struct mesh_buffer *buffers)
 {
-    const cadre_variable *variable = recorder->shares;
-    return variable != NULL && buffers[0].data == variable->components[0].value;
+    return recorder->shares != NULL && buffers[0].data == recorder->shares;
 }
 
 /* One replica's results are everybody's. */
@@ -224,7 +235,9 @@ static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32
     memcpy(room, &entry, sizeof entry);
     room += sizeof entry;
     if (shared) {
-        recorder->record->variable = recorder->shares;
+        CADRE_ASSERT(buffers[0].bytes == recorder->shares_bytes);
+        recorder->record->value = recorder->shares;
+        recorder->record->value_bytes = recorder->shares_bytes;
         return status;
     }
     if (status != CADRE_OK) {
@@ -241,6 +254,7 @@ static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32
 static cadre_status play_back(struct recorder *recorder, uint32_t local, uint32_t kind,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
+    CADRE_ASSERT(recorder->at != NULL);
     const struct record *record = recorder->record;
     size_t at = recorder->at[local];
     size_t left = record->size - at;
@@ -388,11 +402,12 @@ static const struct mesh_ops recorder_ops = {
 static cadre_status attempt(cadre_strategy *strategy, const char *what, strategy_function function,
     void *user, uint32_t *ret_calls, struct cadre_error *error)
 {
-    struct outside_log *log = strategy->outside;
+    struct outside_log *log = strategy->regroup->outside;
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
         .real = strategy->mesh,
         .record = log->plays ? &log->last : &log->current,
         .shares = log->shares,
+        .shares_bytes = log->shares_bytes,
         .what = what,
         .first = strategy->replica_first,
         .replica_count = strategy->replica_count};
@@ -422,6 +437,7 @@ cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
         return strategy_outside_met(strategy, what, function, user, error);
     }
     cadre_status alone = generation_alone(strategy, function, user, error);
+    strategy->regroup->outside->shares = NULL; /* nobody asks for what one made alone */
     return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT ? alone
                                                                 : strategy_fail(strategy, error);
 }
@@ -429,7 +445,7 @@ cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
 cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, struct cadre_error *error)
 {
-    struct outside_log *log = strategy->outside;
+    struct outside_log *log = strategy->regroup->outside;
     for (;;) {
         uint32_t calls = 0;
         cadre_status status = attempt(strategy, what, function, user, &calls, error);
@@ -440,7 +456,7 @@ cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
                     complete(log);
                 }
                 log->plays = false;
-                strategy->outside_count++;
+                strategy->regroup->outside_count++;
             }
             return status;
         }

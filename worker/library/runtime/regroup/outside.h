@@ -5,8 +5,32 @@
 #ifndef CADRE_RUNTIME_OUTSIDE_H
 #define CADRE_RUNTIME_OUTSIDE_H
 
-#include "worker/library/runtime/strategy.h"
-#include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/regroup/regroup_part.h"
+#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* An outside collective: the same, done again with the next generation when a peer is lost. So
+ * `function` may be called several times; between two calls everything may have changed, above all
+ * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
+ * and begins from the values it began with the first time. Where others had completed it, it is
+ * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
+ * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
+ * is returned and harms nothing; any other error is final. What belongs to this task alone is
+ * checked before. A task that arrives makes it alone, as one that is warm does.
+ *
+ * `what` is how it reads to tasks that do something else: "cadre_reduce(CADRE_SUM) of f32 [2, 3]",
+ * cut off behind STRATEGY_WHAT_BYTES - 1. A call of the mesh that brings no text of its own is
+ * noted so. */
+#define STRATEGY_WHAT_BYTES 160
+cadre_status strategy_outside(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
+
+/* The same, but that a task that arrives meets the others in it: they make it too, in the
+ * generation that let it in. */
+cadre_status strategy_outside_met(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, struct cadre_error *error);
+
+/* --- the log of it --- */
 
 cadre_status outside_open(struct outside_log **ret_log, struct cadre_error *error);
 void outside_close(struct outside_log *log); /* NULL is allowed */
@@ -17,13 +41,12 @@ bool outside_known(const struct outside_log *log);
 /* A step is applied: nobody can ask for what was before it. */
 void outside_forget(cadre_strategy *strategy);
 
-/* The next strategy_outside ends with a broadcast of the variable's value, from and into its
- * components: the log refers to it instead of keeping it twice (not when the first one is on a
- * device). Before the value is changed other than by a step it is settled, before the variable goes
- * it is dropped. */
-void outside_share(cadre_strategy *strategy, const cadre_variable *variable);
-void outside_settle(cadre_strategy *strategy, const cadre_variable *variable);
-void outside_drop(cadre_strategy *strategy, const cadre_variable *variable);
+/* The next strategy_outside ends with a broadcast of these bytes, from and into where they lie in
+ * the host's memory: the log refers to them instead of keeping them twice. NULL: with none. Before
+ * they are changed other than by a step they are settled, before they go they are dropped. */
+void outside_share(cadre_strategy *strategy, const void *value, size_t bytes);
+void outside_settle(cadre_strategy *strategy, const void *value);
+void outside_drop(cadre_strategy *strategy, const void *value);
 
 /* The source's side and the taker's of passing the last one on. What is taken is played back to the
  * next strategy_outside. The size is that of the source. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/regroup/points.h"
+#include "common/pure/assert.h"
 
 #include <inttypes.h>
 
@@ -34,9 +35,10 @@ void point_get_cursor(const struct point *point, struct cursor *ret_cursor, stru
         .files = (enum feed_files)(point->provable >> 1 & 3)};
 }
 
-struct points_devices points_devices(const struct point *points, uint32_t count)
+struct told_devices points_devices(const struct point *points, uint32_t count)
 {
-    struct points_devices devices = {.cannot = UINT32_MAX, .differs = UINT32_MAX};
+    CADRE_ASSERT(count > 0);
+    struct told_devices devices = {.cannot = UINT32_MAX, .differs = UINT32_MAX};
     for (uint32_t rank = count; rank-- > 0;) {
         devices.any = devices.any || (points[rank].flags & POINT_DEVICES) != 0;
         if (points[rank].devices == 0) {
@@ -173,6 +175,7 @@ static void find_outside(
 cadre_status points_decide(const struct point *points, uint32_t count, uint64_t resume,
     uint32_t source, struct points_decision *ret_decision, struct cadre_error *error)
 {
+    CADRE_ASSERT(count > 0);
     struct points_decision *decision = ret_decision;
     *decision = (struct points_decision){
         .source = choose_source(points, count, resume, source), .outside_source = UINT32_MAX};

@@ -55,14 +55,14 @@ struct points_decision {
     uint32_t outside_source; /* knows what the last one gave, which somebody lacks */
 };
 
-/* What all know of the devices of a generation. */
-struct points_devices {
+/* What all tasks of a generation have told each other of their devices. */
+struct told_devices {
     bool any;         /* some replicas are on devices */
     bool alike;       /* all can be connected, with each other */
     uint32_t cannot;  /* the first task that cannot, if any is on devices; UINT32_MAX: none */
     uint32_t differs; /* the first that can, but not with rank 0; UINT32_MAX: none */
 };
-struct points_devices points_devices(const struct point *points, uint32_t count);
+struct told_devices points_devices(const struct point *points, uint32_t count);
 
 /* Whether the member lacks the state, was frozen in the step before, or in the last outside
  * collective. */

@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_SYNC_H
 #define CADRE_RUNTIME_SYNC_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* On the formed mesh of a generation that the task core was told of: all tell where they stand;
  * what somebody lacks is passed on, into staging; the task core is told that it is there; and only

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
 #define CHUNK_BYTES ((size_t)4 << 20)
@@ -42,6 +43,7 @@ static void check_add(struct check *check, const uint8_t *bytes, size_t count)
 static cadre_status share(cadre_strategy *strategy, uint32_t local, uint32_t source, void *data,
     size_t bytes, struct cadre_error *error)
 {
+    CADRE_ASSERT(source < strategy->roster.member_count);
     struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
     uint32_t root = source * strategy->local_replicas; /* its first replica */
     return strategy->mesh->ops->broadcast(strategy->mesh, local, root, &buffer, 1, NULL, error);
@@ -78,6 +80,8 @@ static cadre_status share_chunks(cadre_strategy *strategy, uint32_t local,
 cadre_status transfer_run(cadre_strategy *strategy, uint32_t local, const struct transfer *transfer,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
+    CADRE_ASSERT(transfer->read != NULL);
     bool sends = strategy->roster.rank == transfer->source;
     bool takes = !sends && local == 0 && transfer->write != NULL;
     uint64_t total = transfer->bytes;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct transfer {
     const char *what; /* for messages: "the state" */

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * When a checkpoint is taken, and the thread that writes it. */
+#include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "cadre/checkpoint.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint_write.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the writer --- */
 
@@ -27,6 +29,8 @@
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct checkpoint_copy *copy = &checkpointer->copy;
+    CADRE_ASSERT(copy->position != POSITION_NONE);
+    CADRE_ASSERT(copy->manifest != NULL);
     struct sha256 hash;
     uint64_t bytes = 0;
     cadre_status status = checkpoint_write(copy, checkpointer->folder, &bytes, &hash, error);
@@ -53,6 +57,8 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
 
 static void delete_old(struct checkpointer *checkpointer, uint64_t published)
 {
+    CADRE_ASSERT(published != POSITION_NONE);
+    CADRE_ASSERT(checkpointer->run[0] != '\0');
     struct cadre_error error;
     if (checkpoint_folder_keep(checkpointer->folder, checkpointer->run, published,
             checkpointer->kept, &error) != CADRE_OK) {
@@ -92,6 +98,8 @@ static void *write_on(void *user)
 /* Under the lock, with work for it. */
 static cadre_status wake(struct checkpointer *checkpointer, struct cadre_error *error)
 {
+    CADRE_ASSERT(checkpointer->writing || checkpointer->tidying);
+    CADRE_ASSERT(!checkpointer->closing);
     if (!checkpointer->thread_runs) {
         sigset_t all; /* signals are the program's */
         sigset_t before;
@@ -131,25 +139,10 @@ static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre
 
 /* --- the copy --- */
 
-cadre_status checkpointer_name_run(struct checkpointer *checkpointer, struct cadre_error *error)
-{
-    uint8_t bits[(MANIFEST_RUN_BYTES - 1) / 2];
-    if (checkpointer->run[0] != '\0') {
-        return CADRE_OK;
-    }
-    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits) {
-        return cadre_error_set(
-            error, CADRE_UNAVAILABLE, "the system gives no random bits to name this run by");
-    }
-    for (size_t i = 0; i < sizeof bits; i++) {
-        snprintf(checkpointer->run + 2 * i, 3, "%02x", (unsigned)bits[i]);
-    }
-    return CADRE_OK;
-}
-
 /* With the writer at rest. What is on disk already is only said again. */
 static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
+    CADRE_ASSERT(!checkpointer->writing); /* the copy is the writer's while it writes */
     bool same = false;
     cadre_status status = checkpointer_name_run(checkpointer, error);
     if (status == CADRE_OK) {
@@ -232,7 +225,7 @@ static cadre_status save_asked(struct checkpointer *checkpointer, struct cadre_e
 
 void checkpoint_at_step(struct cadre_strategy *strategy)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct cadre_error error;
     if (strategy->roster.rank != 0 || strategy_warm(strategy)) {
         return;
@@ -291,7 +284,7 @@ static cadre_status save_here(
     uint64_t position = strategy_position(strategy);
     int64_t failures = 0;
     if (strategy->roster.rank == 0 && local == 0) {
-        save_as_chief(strategy->checkpointer, saving);
+        save_as_chief(strategy->state_part->checkpointer, saving);
         failures = saving->own.code != CADRE_OK ? 1 : 0;
     }
     struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
@@ -333,7 +326,7 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         return error->code;
     }
     if (status == CADRE_OK && strategy->roster.rank == 0) {
-        notice_published(strategy->checkpointer);
+        notice_published(strategy->state_part->checkpointer);
     }
     return status;
 }
@@ -342,7 +335,7 @@ cadre_status checkpoint_to_stop(struct cadre_strategy *strategy, struct cadre_er
 {
     struct saving saving = {.wait = true};
     if (strategy->roster.rank == 0) {
-        save_as_chief(strategy->checkpointer, &saving);
+        save_as_chief(strategy->state_part->checkpointer, &saving);
     }
     *error = saving.own;
     return error->code;
@@ -386,7 +379,8 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
 
 cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    CADRE_ASSERT(!strategy_warm(strategy));
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct saving saving = {.wait = true};
     if (strategy->roster.rank != 0) {
         return CADRE_OK;
@@ -444,6 +438,7 @@ void checkpointer_close(struct checkpointer *checkpointer)
     if (checkpointer->thread_runs) {
         pthread_join(checkpointer->thread, NULL);
     }
+    CADRE_ASSERT(!checkpointer->writing);
     checkpoint_copy_clear(&checkpointer->copy);
     registered_free(checkpointer->strategy);
     pthread_cond_destroy(&checkpointer->changed);

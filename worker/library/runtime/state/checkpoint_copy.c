@@ -10,8 +10,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 void checkpoint_copy_clear(struct checkpoint_copy *copy)
 {
@@ -28,6 +30,8 @@ void checkpoint_copy_clear(struct checkpoint_copy *copy)
 /* Strings are in the manifest. */
 static void describe_state(struct checkpoint_copy *copy, const struct cadre_strategy *strategy)
 {
+    CADRE_ASSERT(copy->entry_count == 0);
+    CADRE_ASSERT(copy->entries != NULL);
     struct state_tensor tensor;
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         if (tensor.dtype == CADRE_STRING) {
@@ -45,16 +49,18 @@ static void describe_state(struct checkpoint_copy *copy, const struct cadre_stra
 
 static uint32_t count_tensors(const struct cadre_strategy *strategy)
 {
-    return strategy->variable_count + strategy->registered_count + streamed_count(strategy);
+    return strategy->variables->count + strategy->state_part->registered_count +
+           streamed_count(strategy);
 }
 
 /* Where each tensor goes. */
 static cadre_status lay_out(
     struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(copy->entries == NULL);
     uint32_t streamed = streamed_count(strategy);
-    copy->tensors = strategy->variable_count + strategy->registered_count + streamed;
-    copy->source = strategy->streamed;
+    copy->tensors = strategy->variables->count + strategy->state_part->registered_count + streamed;
+    copy->source = strategy->state_part->streamed;
     copy->entries = calloc((size_t)copy->tensors + 1, sizeof *copy->entries);
     if (copy->entries == NULL) {
         return cadre_error_set(
@@ -66,12 +72,14 @@ static cadre_status lay_out(
         struct safetensors_entry *entry = &copy->entries[copy->entry_count++];
         copy->source->ops->describe(copy->source, i, entry);
     }
+    CADRE_ASSERT(copy->entry_count <= copy->tensors);
     return CADRE_OK;
 }
 
 /* The memory is there, in the order of the file. */
 static cadre_status place(struct checkpoint_copy *copy, struct cadre_error *error)
 {
+    CADRE_ASSERT(copy->memory != NULL);
     CADRE_FREE_AT_EXIT char *header = NULL;
     size_t header_bytes = 0;
     for (size_t i = 0; i < copy->copied; i++) {
@@ -103,6 +111,7 @@ static bool reads_devices(const struct cadre_strategy *strategy)
 static cadre_status get_memory(
     struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
 {
+    CADRE_ASSERT(copy->memory == NULL);
     size_t bytes = copy->memory_bytes > 0 ? copy->memory_bytes : 1;
     copy->memory_bytes = bytes;
     if (reads_devices(strategy)) {
@@ -152,6 +161,7 @@ static cadre_status take_tensor(const struct checkpoint_copy *copy,
     const struct state_tensor *tensor, char *to, bool *same, struct device **ret_waits,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(tensor->dtype != CADRE_STRING);
     if (tensor->bytes == 0) {
         return CADRE_OK;
     }

@@ -13,6 +13,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
+#include "common/pure/assert.h"
 
 #define TRIES 8 /* to make a temporary file that nobody clears away at once */
 
@@ -87,6 +88,7 @@ cadre_status checkpoint_file_begin(
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error)
 {
+    CADRE_ASSERT(file->fd >= 0);
     const char *from = bytes;
     while (size > 0) {
         ssize_t count = write(file->fd, from, size);
@@ -113,6 +115,7 @@ cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *erro
 
 cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error)
 {
+    CADRE_ASSERT(file->fd >= 0);
     if (fchmod(file->fd, 0644) != 0 || failed("checkpoint.fsync", fsync(file->fd))) {
         return write_failed(file, "make durable", error);
     }
@@ -121,6 +124,7 @@ cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_e
 
 cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
 {
+    CADRE_ASSERT(file->temporary != NULL);
     if (failed("checkpoint.rename", rename(file->temporary, file->path))) {
         return write_failed(file, "put in place", error);
     }

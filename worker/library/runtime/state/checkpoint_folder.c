@@ -15,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/model/limits.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint_file.h"
 #include "worker/library/runtime/state/manifest.h"
 
@@ -146,6 +147,7 @@ static cadre_status list(const char *folder, uint64_t published, uint64_t **ret_
 cadre_status checkpoint_folder_keep(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error)
 {
+    CADRE_ASSERT(kept > 0);
     CADRE_FREE_AT_EXIT uint64_t *positions = NULL;
     size_t count = 0;
     uint32_t seen = 0;
@@ -170,6 +172,7 @@ cadre_status checkpoint_folder_keep(const char *folder, const char *run, uint64_
 
 static char *token_path(const char *folder, const char *run)
 {
+    CADRE_ASSERT(run[0] != '\0');
     char *path = NULL;
     return asprintf(&path, "%s/.cadre-%s", folder, run) < 0 ? NULL : path;
 }

@@ -3,19 +3,21 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
 
 /* Strings are in the manifest; variables that were made from the checkpoint hold it already. */
 static bool is_here(
     const struct cadre_strategy *strategy, uint32_t i, const struct state_tensor *tensor)
 {
     return tensor->dtype == CADRE_STRING ||
-           (i < strategy->variable_count && strategy->variables[i]->restored);
+           (i < strategy->variables->count && strategy->variables->list[i]->restored);
 }
 
 static cadre_status check_state(const struct cadre_strategy *strategy,
@@ -40,6 +42,7 @@ static cadre_status read_state(const struct cadre_strategy *strategy,
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         if (!is_here(strategy, i, &tensor)) {
             const struct safetensors_entry *entry = checkpoint_reader_find(reader, tensor.name);
+            CADRE_ASSERT(entry != NULL); /* check_state has found it */
             CADRE_TRY(checkpoint_reader_read(reader, entry, 0, into, tensor.bytes, error));
             into += tensor.bytes;
         }
@@ -59,6 +62,7 @@ static cadre_status write_state(
         }
         offset += tensor.bytes;
     }
+    CADRE_ASSERT(offset == state_bytes(strategy));
     return CADRE_OK;
 }
 

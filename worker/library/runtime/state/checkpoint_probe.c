@@ -5,11 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct probing {
     char run[MANIFEST_RUN_BYTES];
@@ -49,6 +53,7 @@ static void prepare(struct checkpointer *checkpointer, struct probing *probing)
 
 static void look(struct checkpointer *checkpointer, struct probing *probing)
 {
+    CADRE_ASSERT(probing->run[0] != '\0');
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (try_folder(checkpointer, &probing->own) == CADRE_OK &&
@@ -65,7 +70,7 @@ static cadre_status probe_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct probing *probing = user;
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     bool chief = strategy->roster.rank == 0 && local == 0;
     char run[MANIFEST_RUN_BYTES] = "";
     if (local == 0) {
@@ -114,7 +119,7 @@ static cadre_status probe_here(
 
 cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     if (strategy_warm(strategy)) {
         return try_folder(checkpointer, error);
     }
@@ -152,6 +157,7 @@ static cadre_status prove_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct proving *proving = user;
+    CADRE_ASSERT(proving->source < strategy->roster.member_count);
     char run[MANIFEST_RUN_BYTES] = "";
     if (local == 0 && strategy->roster.rank == proving->source) {
         memcpy(run, proving->run, sizeof run);
@@ -162,7 +168,7 @@ static cadre_status prove_here(
     run[sizeof run - 1] = '\0';
     if (local == 0 && strategy->state == STATE_WARM && run[0] != '\0') {
         memcpy(proving->probing.run, run, sizeof run);
-        look(strategy->checkpointer, &proving->probing);
+        look(strategy->state_part->checkpointer, &proving->probing);
     }
     return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }
@@ -170,7 +176,7 @@ static cadre_status prove_here(
 cadre_status checkpoint_prove(
     struct cadre_strategy *strategy, uint32_t source, struct cadre_error *error)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct proving proving = {.source = source};
     struct cadre_error ignored; /* then nothing is proved */
     bool leaves =

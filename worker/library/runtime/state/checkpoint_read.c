@@ -9,7 +9,8 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
-#include "worker/library/runtime/state/checkpoint_write.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 
 #define NO_BLOCK SIZE_MAX
 
@@ -31,6 +32,7 @@ struct checkpoint_reader {
 static cadre_status read_block(
     struct checkpoint_reader *reader, size_t i, char *into, struct cadre_error *error)
 {
+    CADRE_ASSERT(i < reader->file->block_count);
     const struct manifest_block *block = &reader->file->blocks[i];
     size_t done = 0;
     while (done < block->bytes) {
@@ -74,6 +76,7 @@ static cadre_status hold_block(
 /* The block that has that byte of the file: they lie one behind the other. */
 static size_t block_at(const struct manifest_file *file, uint64_t at)
 {
+    CADRE_ASSERT(file->block_count > 0);
     size_t low = 0;
     size_t high = file->block_count;
     while (high - low > 1) {
@@ -93,6 +96,7 @@ static cadre_status read_range(struct checkpoint_reader *reader, uint64_t at, ch
         size_t i = block_at(reader->file, at);
         const struct manifest_block *block = &reader->file->blocks[i];
         size_t inside = (size_t)(at - block->offset);
+        CADRE_ASSERT(inside < block->bytes);
         size_t left = (size_t)block->bytes - inside;
         size_t count = bytes < left ? bytes : left;
         if (count == block->bytes && reader->held != i) {
@@ -124,6 +128,7 @@ cadre_status checkpoint_reader_verify(struct checkpoint_reader *reader, struct c
 const struct safetensors_entry *checkpoint_reader_find(
     struct checkpoint_reader *reader, const char *name)
 {
+    CADRE_ASSERT(reader->cursor <= reader->list.count);
     for (size_t i = 0; i < reader->list.count; i++) {
         size_t at = (reader->cursor + i) % reader->list.count;
         if (strcmp(reader->list.entries[at].name, name) == 0) {
@@ -138,6 +143,7 @@ cadre_status checkpoint_reader_read(struct checkpoint_reader *reader,
     const struct safetensors_entry *entry, size_t offset, void *into, size_t bytes,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + bytes <= entry->bytes);
     return read_range(reader, reader->list.data_at + entry->offset + offset, into, bytes, error);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/checkpoint_write.h"
 
-#include <isa-l/crc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +8,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint_file.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
+#include "worker/library/runtime/state/checkpoint_sum.h"
 #include "worker/library/runtime/state/streamed.h"
 
 #define BLOCK_BYTES LIMIT_CHECKPOINT_BLOCK_BYTES
-
-uint32_t checkpoint_crc32c(const void *bytes, size_t size)
-{
-    uint32_t crc = UINT32_MAX;
-    for (size_t at = 0; at < size; at += BLOCK_BYTES) {
-        size_t length = size - at < BLOCK_BYTES ? size - at : BLOCK_BYTES;
-        /* It only reads, and says so in its manual. */
-        crc = crc32_iscsi((unsigned char *)(uintptr_t)bytes + at, (int)length, crc);
-    }
-    return ~crc;
-}
 
 /* --- the file of tensors, in blocks --- */
 
@@ -38,6 +27,9 @@ static cadre_status add_block(
     struct block_writer *writer, const char *bytes, size_t size, struct cadre_error *error)
 {
     struct manifest_file *file = writer->file;
+    CADRE_ASSERT(size > 0);
+    CADRE_ASSERT(size <= BLOCK_BYTES);
+    CADRE_ASSERT(file->block_count <= file->bytes / BLOCK_BYTES); /* there is room for one more */
     struct manifest_block *block = &file->blocks[file->block_count];
     struct sha256 hash;
     *block =
@@ -61,6 +53,7 @@ static cadre_status flush(struct block_writer *writer, struct cadre_error *error
 static cadre_status add(void *user, const void *from, size_t size, struct cadre_error *error)
 {
     struct block_writer *writer = user;
+    CADRE_ASSERT(writer->pending_bytes < BLOCK_BYTES);
     const char *bytes = from;
     while (size > 0) {
         if (writer->pending_bytes == 0 && size >= BLOCK_BYTES) {
@@ -86,6 +79,8 @@ static cadre_status add_streamed(struct checkpoint_copy *copy,
     const struct safetensors_entry *entry, struct block_writer *writer, struct cadre_error *error)
 {
     struct streamed *source = copy->source;
+    CADRE_ASSERT(source != NULL);
+    CADRE_ASSERT((size_t)(entry - copy->entries) >= copy->copied);
     uint32_t i = (uint32_t)((size_t)(entry - copy->entries) - copy->copied);
     return source->ops->read(source, i, add, writer, error);
 }
@@ -160,6 +155,7 @@ static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
     const struct manifest_file *file, uint64_t *ret_bytes, struct sha256 *ret_hash,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(copy->manifest != NULL);
     char name[CHECKPOINT_NAME_BYTES];
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t size = 0;

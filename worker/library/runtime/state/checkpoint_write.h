@@ -20,7 +20,4 @@ cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
 cadre_status checkpoint_write_tensors(
     struct checkpoint_copy *copy, const char *folder, struct cadre_error *error);
 
-/* CRC-32C (Castagnoli), as iSCSI, ext4 and Btrfs have it. */
-uint32_t checkpoint_crc32c(const void *bytes, size_t size);
-
 #endif

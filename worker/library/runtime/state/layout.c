@@ -6,15 +6,18 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 
 static void write_variable(FILE *to, const cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
     static const char *const kinds[] = {[CADRE_VARIABLE_REGULAR] = "regular",
         [CADRE_VARIABLE_MIRRORED] = "mirrored",
         [CADRE_VARIABLE_SYNC_ON_READ] = "combined when read",
@@ -37,15 +40,15 @@ static char *layout_text(const cadre_strategy *strategy)
     if (to == NULL) {
         return NULL;
     }
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        write_variable(to, strategy->variables[i]);
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        write_variable(to, strategy->variables->list[i]);
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        fprintf(to, "registered state '%s': %zu bytes\n", strategy->registered[i].name,
-            strategy->registered[i].size);
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        fprintf(to, "registered state '%s': %zu bytes\n", strategy->state_part->registered[i].name,
+            strategy->state_part->registered[i].size);
     }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        fprintf(to, "dataset '%s'\n", strategy->datasets[i]->name);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        fprintf(to, "dataset '%s'\n", strategy->input->datasets[i]->name);
     }
     bool failed = ferror(to) != 0;
     if (fclose(to) != 0 || failed) {
@@ -73,7 +76,7 @@ cadre_status layout_difference(
 
 /* --- between tasks --- */
 
-struct passing {
+struct comparison {
     const char *text; /* at the source */
     char *theirs;     /* at the others; owned */
 };
@@ -82,23 +85,23 @@ static cadre_status read_text(
     void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
     (void)error; /* it is in the host's memory */
-    memcpy(into, ((struct passing *)user)->text + offset, bytes);
+    memcpy(into, ((struct comparison *)user)->text + offset, bytes);
     return CADRE_OK;
 }
 
 static cadre_status write_text(void *user, uint64_t total, size_t offset, const void *from,
     size_t bytes, struct cadre_error *error)
 {
-    struct passing *passing = user;
-    if (passing->theirs == NULL) {
-        passing->theirs = calloc(1, (size_t)total + 1);
+    struct comparison *comparison = user;
+    if (comparison->theirs == NULL) {
+        comparison->theirs = calloc(1, (size_t)total + 1);
     }
-    if (passing->theirs == NULL) {
+    if (comparison->theirs == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for what another task's state is made of");
     }
     if (bytes > 0) {
-        memcpy(passing->theirs + offset, from, bytes);
+        memcpy(comparison->theirs + offset, from, bytes);
     }
     return CADRE_OK;
 }
@@ -113,20 +116,21 @@ cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t s
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for what this task's state is made of");
     }
-    struct passing passing = {.text = own};
+    struct comparison comparison = {.text = own};
     const struct transfer transfer = {.what = "what the state is made of",
         .source = source,
         .bytes = sends ? strlen(own) : 0,
         .read = read_text,
         .write = takes ? write_text : NULL,
-        .user = &passing};
+        .user = &comparison};
     struct cadre_error difference = {0};
     struct cadre_error heard = {0};
     cadre_status status = transfer_run(strategy, local, &transfer, error);
     if (status == CADRE_OK && takes) {
-        layout_difference(strategy->roster.rank, own, source, passing.theirs, &difference);
+        CADRE_ASSERT(comparison.theirs != NULL);
+        layout_difference(strategy->roster.rank, own, source, comparison.theirs, &difference);
     }
-    free(passing.theirs);
+    free(comparison.theirs);
     if (status == CADRE_OK) {
         status = collective_hear_lowest(strategy, local, &difference, &heard, error);
     }

@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_LAYOUT_H
 #define CADRE_RUNTIME_LAYOUT_H
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* The first difference between this task's layout (state_layout) and that of the task of rank
  * `source`, which all tasks hear: INVALID_ARGUMENT, or another error. `differs`: this task's does,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/manifest.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/input/input.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,7 +13,8 @@
 #include "common/base/sha256.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest_stream.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define ITERATORS_BYTES_MAX (LIMIT_MANIFEST_BYTES / 2) /* in it they take a third more */
@@ -56,8 +59,8 @@ static json_t *streams_of(const struct cadre_strategy *strategy)
 {
     json_t *list = json_array();
     size_t state_room = ITERATORS_BYTES_MAX;
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        json_t *stream = manifest_stream(strategy->datasets[i], &state_room);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        json_t *stream = manifest_stream(strategy->input->datasets[i], &state_room);
         if (json_array_append_new(list, stream) != 0) {
             json_decref(list);
             return NULL;
@@ -87,11 +90,12 @@ static json_t *bytes_of(const cadre_string *string)
 static json_t *strings_of(const struct cadre_strategy *strategy)
 {
     json_t *all = json_object();
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        const cadre_variable *variable = strategy->variables->list[i];
         if (variable->dtype != CADRE_STRING) {
             continue;
         }
+        CADRE_ASSERT(variable->strings != NULL);
         const cadre_string *strings = cadre_tensor_const_data(variable->strings);
         json_t *list = json_array();
         int failed = 0;
@@ -109,7 +113,7 @@ static json_t *strings_of(const struct cadre_strategy *strategy)
 cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifest **ret_manifest,
     struct cadre_error *error)
 {
-    const struct checkpointer *checkpointer = strategy->checkpointer;
+    const struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     uint64_t position = strategy_position(strategy);
     bool restored =
         checkpointer->restored_at != POSITION_NONE && position <= checkpointer->restored_at;
@@ -125,8 +129,9 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
         manifest_number(strategy->environment->job), "run", checkpointer->run, "restored",
         restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
     /* What waits for its place is the state still. */
-    enum loop_place place =
-        strategy->given_at != PLACE_BETWEEN ? strategy->given_at : strategy->place;
+    enum loop_place place = strategy->state_part->given_at != PLACE_BETWEEN
+                                ? strategy->state_part->given_at
+                                : strategy->state_part->place;
     int failed = json_object_set_new(manifest->root, "place", json_integer(place));
     if (manifest->root == NULL || failed != 0) {
         manifest_free(manifest);
@@ -160,6 +165,7 @@ static int add_file(json_t *root, const struct manifest_file *file)
 cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
     char **ret_text, size_t *ret_bytes, struct cadre_error *error)
 {
+    CADRE_ASSERT(manifest->root != NULL);
     *ret_text = NULL;
     if (file != NULL && add_file(manifest->root, file) != 0) {
         return no_memory(error);

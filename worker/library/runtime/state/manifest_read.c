@@ -15,7 +15,8 @@
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define PARSE_FLAGS JSON_REJECT_DUPLICATES
@@ -166,7 +167,7 @@ static cadre_status read_strings(const struct cadre_strategy *strategy, const js
     if (!json_is_object(all)) {
         return malformed(error, "\"strings\" is no object");
     }
-    content->string_count = strategy->variable_count;
+    content->string_count = strategy->variables->count;
     content->strings = calloc(content->string_count + 1, sizeof *content->strings);
     if (content->strings == NULL) {
         content->string_count = 0;
@@ -174,7 +175,7 @@ static cadre_status read_strings(const struct cadre_strategy *strategy, const js
     }
     cadre_status status = CADRE_OK;
     for (size_t i = 0; status == CADRE_OK && i < content->string_count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
+        const cadre_variable *variable = strategy->variables->list[i];
         if (variable->dtype == CADRE_STRING) {
             status = read_strings_of(
                 json_object_get(all, variable->name), variable, &content->strings[i], error);
@@ -372,9 +373,9 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; status == CADRE_OK && at < content->stream_count; at++) {
-            status = fits(strategy->datasets[i], &content->streams[at], error);
+            status = fits(strategy->input->datasets[i], &content->streams[at], error);
         }
     }
     return status;
@@ -390,8 +391,8 @@ static void take_place(
     if (strategy_warm(strategy)) {
         dataset->at = place->at;
         dataset->reenters = true;
-        if (place->at.serial > strategy->serial_last) {
-            strategy->serial_last = place->at.serial;
+        if (place->at.serial > strategy->input->serial_last) {
+            strategy->input->serial_last = place->at.serial;
         }
     } else if (dataset->at.epochs_begun == place->at.epochs_begun) {
         dataset->at.feed = place->at.feed;
@@ -401,18 +402,18 @@ static void take_place(
 void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file)
 {
-    struct checkpointer *checkpointer = strategy->checkpointer;
+    struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     bool warm = strategy_warm(strategy);
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; at < content->stream_count; at++) {
-            if (strcmp(strategy->datasets[i]->name, content->streams[at].name) == 0) {
-                take_place(strategy, strategy->datasets[i], &content->streams[at]);
+            if (strcmp(strategy->input->datasets[i]->name, content->streams[at].name) == 0) {
+                take_place(strategy, strategy->input->datasets[i], &content->streams[at]);
             }
         }
     }
     for (size_t i = 0; i < content->string_count; i++) {
         if (content->strings[i] != NULL) {
-            variable_set_strings(strategy->variables[i], content->strings[i]);
+            variable_set_strings(strategy->variables->list[i], content->strings[i]);
             content->strings[i] = NULL;
         }
     }
@@ -426,7 +427,7 @@ void manifest_take_over(
         checkpointer_name_run(checkpointer, &ignored);
     }
     if (warm) {
-        strategy->given_at = content->place;
+        strategy->state_part->given_at = content->place;
     }
     if (warm && (from_file || content->restored)) {
         checkpointer->restored_at = content->position;
@@ -438,11 +439,11 @@ void manifest_take_over(
 static cadre_status match(struct cadre_strategy *strategy, const struct manifest_content *content,
     struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; at < content->stream_count; at++) {
             const struct stream_place *place = &content->streams[at];
-            if (strcmp(strategy->datasets[i]->name, place->name) == 0) {
-                CADRE_TRY(pipelines_match(strategy->datasets[i], place->pipeline, error));
+            if (strcmp(strategy->input->datasets[i]->name, place->name) == 0) {
+                CADRE_TRY(pipelines_match(strategy->input->datasets[i], place->pipeline, error));
             }
         }
     }

@@ -9,7 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/state/base64.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define PIPELINE_BYTES_MAX (256 * 1024) /* a longer description is left out */
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/registered.h"
 
 #include <stdio.h>
@@ -8,11 +11,12 @@
 #include "cadre/checkpoint.h"
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/name.h"
+#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 bool registered_stands_as(const cadre_strategy *strategy, const char *name)
 {
@@ -20,8 +24,8 @@ bool registered_stands_as(const cadre_strategy *strategy, const char *name)
     if (strncmp(name, REGISTERED_PREFIX, prefix) != 0) {
         return false;
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        if (strcmp(strategy->registered[i].name, name + prefix) == 0) {
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        if (strcmp(strategy->state_part->registered[i].name, name + prefix) == 0) {
             return true;
         }
     }
@@ -30,19 +34,22 @@ bool registered_stands_as(const cadre_strategy *strategy, const char *name)
 
 void registered_free(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        free(strategy->registered[i].kept);
-        free(strategy->registered[i].given);
+    CADRE_ASSERT(
+        strategy->state_part->registered_count == 0 || strategy->state_part->registered != NULL);
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        free(strategy->state_part->registered[i].kept);
+        free(strategy->state_part->registered[i].given);
     }
-    free(strategy->registered);
-    strategy->registered = NULL;
-    strategy->registered_count = 0;
+    free(strategy->state_part->registered);
+    strategy->state_part->registered = NULL;
+    strategy->state_part->registered_count = 0;
 }
 
 /* --- where the loop has come to --- */
 
 const void *registered_data(const struct registered_state *state)
 {
+    CADRE_ASSERT(!state->waits || state->given != NULL);
     return state->waits ? state->given : state->pointer;
 }
 
@@ -55,9 +62,9 @@ static void drop(struct registered_state *state)
 
 void registered_received(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        struct registered_state *state = &strategy->registered[i];
-        if (strategy->given_at == PLACE_BETWEEN || state->given == NULL) {
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        struct registered_state *state = &strategy->state_part->registered[i];
+        if (strategy->state_part->given_at == PLACE_BETWEEN || state->given == NULL) {
             drop(state);
         } else {
             memcpy(state->given, state->pointer, state->size);
@@ -68,17 +75,17 @@ void registered_received(cadre_strategy *strategy)
 
 void registered_give(cadre_strategy *strategy, enum loop_place place)
 {
-    if (strategy->given_at == PLACE_BETWEEN || place < strategy->given_at) {
+    if (strategy->state_part->given_at == PLACE_BETWEEN || place < strategy->state_part->given_at) {
         return;
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        struct registered_state *state = &strategy->registered[i];
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        struct registered_state *state = &strategy->state_part->registered[i];
         if (state->waits) {
             memcpy(state->pointer, state->given, state->size);
         }
         drop(state);
     }
-    strategy->given_at = PLACE_BETWEEN;
+    strategy->state_part->given_at = PLACE_BETWEEN;
 }
 
 /* --- registering --- */
@@ -120,6 +127,8 @@ struct meeting {
 static cadre_status restore_here(cadre_strategy *strategy, const struct registered_state *state,
     struct meeting *meeting, void *bytes)
 {
+    CADRE_ASSERT(strategy->state == STATE_RESTORES);
+    CADRE_ASSERT(strategy->roster.rank == 0);
     struct state_tensor tensor = {
         .dtype = CADRE_U8, .rank = 1, .dims = {(int64_t)state->size}, .bytes = state->size};
     snprintf(tensor.name, sizeof tensor.name, REGISTERED_PREFIX "%s", state->name);
@@ -162,7 +171,7 @@ static cadre_status meet_here(
 {
     struct meeting *meeting = user;
     const struct registered_state *state = meeting->state;
-    uint64_t key = collective_key(strategy->registered_count, state->size);
+    uint64_t key = collective_key(strategy->state_part->registered_count, state->size);
     for (const char *c = state->name; *c != '\0'; c++) {
         key = collective_key(key, (uint64_t)(unsigned char)*c);
     }
@@ -182,6 +191,7 @@ static cadre_status meet_here(
 static cadre_status meet(
     cadre_strategy *strategy, const struct registered_state *state, struct cadre_error *error)
 {
+    CADRE_ASSERT(state->size > 0);
     char what[STRATEGY_WHAT_BYTES];
     struct meeting meeting = {.state = state};
     if (strategy->state == STATE_WARM) {
@@ -208,8 +218,9 @@ cadre_status cadre_state_register(
         status = check(strategy, name, pointer, size, &error);
     }
     if (status == CADRE_OK) {
-        grown = realloc(
-            strategy->registered, (strategy->registered_count + 1) * sizeof *strategy->registered);
+        grown =
+            realloc(strategy->state_part->registered, (strategy->state_part->registered_count + 1) *
+                                                          sizeof *strategy->state_part->registered);
         if (grown == NULL) {
             status = cadre_error_set(
                 &error, CADRE_RESOURCE_EXHAUSTED, "no memory for the registered state '%s'", name);
@@ -218,7 +229,7 @@ cadre_status cadre_state_register(
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    strategy->registered = grown;
+    strategy->state_part->registered = grown;
     memcpy(state.name, name, strlen(name) + 1);
     if (strategy_warm(strategy) && (state.given = malloc(size)) == NULL) {
         status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
@@ -227,7 +238,7 @@ cadre_status cadre_state_register(
     }
     status = meet(strategy, &state, &error);
     if (status == CADRE_OK) {
-        grown[strategy->registered_count++] = state;
+        grown[strategy->state_part->registered_count++] = state;
     } else {
         free(state.given);
     }

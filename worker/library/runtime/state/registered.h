@@ -14,7 +14,7 @@
 
 #include "cadre/strategy.h"
 #include "common/model/limits.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define REGISTERED_PREFIX "state/"
 
@@ -30,7 +30,8 @@ struct registered_state {
 /* What the state is of it. */
 const void *registered_data(const struct registered_state *state);
 
-/* The state came from elsewhere, taken at strategy->given_at, and is in the program's memory. */
+/* The state came from elsewhere, taken at `given_at`, and is in the program's
+ * memory. */
 void registered_received(cadre_strategy *strategy);
 
 /* The program's loop has come to this place: what waits for it is given. Next to nothing else. */

@@ -7,18 +7,21 @@
 
 #include "common/base/cleanup.h"
 #include "common/checkpoint/choose.h"
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the checkpoint --- */
 
 cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {
-    cadre_status status = strategy->restoring == NULL
-                              ? checkpoint_reader_open(strategy, path, &strategy->restoring, error)
-                              : checkpoint_reader_follow(strategy->restoring, strategy, error);
-    *ret_reader = strategy->restoring;
+    cadre_status status =
+        strategy->state_part->restoring == NULL
+            ? checkpoint_reader_open(strategy, path, &strategy->state_part->restoring, error)
+            : checkpoint_reader_follow(strategy->state_part->restoring, strategy, error);
+    *ret_reader = strategy->state_part->restoring;
     if (status != CADRE_OK) {
         cadre_error_wrap(error, status, "the checkpoint %s", path);
         return checkpoint_name_another(path, error);
@@ -28,15 +31,15 @@ cadre_status restore_open(struct cadre_strategy *strategy, const char *path,
 
 void restore_close(struct cadre_strategy *strategy)
 {
-    checkpoint_reader_close(strategy->restoring);
-    strategy->restoring = NULL;
+    checkpoint_reader_close(strategy->state_part->restoring);
+    strategy->state_part->restoring = NULL;
 }
 
 cadre_status restore_require(struct cadre_strategy *strategy, struct cadre_error *error)
 {
     const char *path = strategy->environment->restore_path;
     uint64_t resume = strategy->roster.resume;
-    struct checkpoint_reader *reader = strategy->restoring;
+    struct checkpoint_reader *reader = strategy->state_part->restoring;
     if (path[0] == '\0') {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the job goes on from step %" PRIu64
@@ -46,6 +49,7 @@ cadre_status restore_require(struct cadre_strategy *strategy, struct cadre_error
     if (reader == NULL) {
         CADRE_TRY(restore_open(strategy, path, &reader, error));
     }
+    CADRE_ASSERT(reader != NULL); /* it is open, or was opened now */
     uint64_t position = manifest_position(checkpoint_reader_manifest(reader));
     return position == resume ? CADRE_OK
                               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -79,6 +83,7 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
 
 cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error)
 {
+    CADRE_ASSERT(status != CADRE_OK);
     cadre_error_wrap(error, status, "the checkpoint %s", path);
     return status == CADRE_DATA_LOSS ? checkpoint_name_another(path, error) : status;
 }
@@ -88,9 +93,11 @@ cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_
 {
     const struct safetensors_entry *entry = NULL;
     CADRE_TRY(restore_require(strategy, error));
-    cadre_status status = restore_entry(strategy->restoring, tensor, &entry, error);
+    CADRE_ASSERT(strategy->state_part->restoring != NULL);
+    cadre_status status = restore_entry(strategy->state_part->restoring, tensor, &entry, error);
     if (status == CADRE_OK) {
-        status = checkpoint_reader_read(strategy->restoring, entry, 0, into, tensor->bytes, error);
+        status = checkpoint_reader_read(
+            strategy->state_part->restoring, entry, 0, into, tensor->bytes, error);
     }
     return status == CADRE_OK ? CADRE_OK
                               : restore_failed(strategy->environment->restore_path, status, error);
@@ -104,7 +111,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
     *ret_strings = NULL;
     CADRE_TRY(restore_require(strategy, error));
     cadre_status status =
-        checkpoint_reader_strings(strategy->restoring, variable, ret_strings, error);
+        checkpoint_reader_strings(strategy->state_part->restoring, variable, ret_strings, error);
     return status == CADRE_OK ? CADRE_OK
                               : restore_failed(strategy->environment->restore_path, status, error);
 }
@@ -112,6 +119,7 @@ cadre_status restore_strings(struct cadre_strategy *strategy, const cadre_variab
 /* The lengths, then the bytes. */
 static char *pack(const cadre_tensor *strings, uint64_t *ret_bytes)
 {
+    CADRE_ASSERT(cadre_tensor_dtype(strings) == CADRE_STRING);
     const cadre_string *each = cadre_tensor_const_data(strings);
     size_t count = (size_t)cadre_tensor_count(strings);
     size_t bytes = count * sizeof(uint64_t);
@@ -129,12 +137,14 @@ static char *pack(const cadre_tensor *strings, uint64_t *ret_bytes)
         at += each[i].size;
     }
     *ret_bytes = bytes;
+    CADRE_ASSERT(packed == NULL || at == bytes); /* as counted */
     return packed;
 }
 
 static cadre_status unpack(
     cadre_variable *variable, const char *packed, uint64_t bytes, struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->dtype == CADRE_STRING);
     size_t count = (size_t)variable->count;
     cadre_tensor *strings = NULL;
     CADRE_FREE_AT_EXIT cadre_string *each = calloc(count + 1, sizeof *each);

@@ -40,6 +40,7 @@ static void release_json(json_t **object)
 
 static const char *dtype_name(cadre_dtype dtype)
 {
+    CADRE_ASSERT(dtype != CADRE_STRING);
     for (size_t i = 0; i < sizeof dtype_names / sizeof dtype_names[0]; i++) {
         if (dtype_names[i].dtype == dtype) {
             return dtype_names[i].name;
@@ -85,6 +86,7 @@ const struct safetensors_entry *safetensors_next(
 /* NULL: no memory. */
 static json_t *describe(const struct safetensors_entry *entry)
 {
+    CADRE_ASSERT(entry->rank <= CADRE_RANK_MAX);
     JSON_AT_EXIT json_t *shape = json_array();
     for (uint32_t i = 0; i < entry->rank; i++) {
         if (json_array_append_new(shape, json_integer(entry->dims[i])) != 0) {

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
@@ -43,15 +45,17 @@ struct state_tensor state_tensor_of(const cadre_variable *variable)
 bool state_tensor_at(
     const struct cadre_strategy *strategy, uint32_t i, struct state_tensor *ret_tensor)
 {
-    if (i >= strategy->variable_count + strategy->registered_count) {
+    CADRE_ASSERT(strategy->state_part != NULL);
+    if (i >= strategy->variables->count + strategy->state_part->registered_count) {
         return false;
     }
-    if (i < strategy->variable_count) {
-        *ret_tensor = state_tensor_of(strategy->variables[i]);
+    if (i < strategy->variables->count) {
+        *ret_tensor = state_tensor_of(strategy->variables->list[i]);
         return true;
     }
     *ret_tensor = (struct state_tensor){0};
-    const struct registered_state *state = &strategy->registered[i - strategy->variable_count];
+    const struct registered_state *state =
+        &strategy->state_part->registered[i - strategy->variables->count];
     snprintf(ret_tensor->name, sizeof ret_tensor->name, REGISTERED_PREFIX "%s", state->name);
     ret_tensor->dtype = CADRE_U8;
     ret_tensor->rank = 1;
@@ -64,11 +68,11 @@ bool state_tensor_at(
 size_t state_bytes(const struct cadre_strategy *strategy)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        bytes += strategy->variables[i]->bytes;
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        bytes += strategy->variables->list[i]->bytes;
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        bytes += strategy->registered[i].size;
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        bytes += strategy->state_part->registered[i].size;
     }
     return bytes;
 }
@@ -83,9 +87,10 @@ static uint64_t text_key(uint64_t key, const char *text)
 
 uint64_t state_layout(const struct cadre_strategy *strategy)
 {
-    uint64_t key = collective_key(strategy->variable_count, strategy->registered_count);
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
+    uint64_t key =
+        collective_key(strategy->variables->count, strategy->state_part->registered_count);
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        const cadre_variable *variable = strategy->variables->list[i];
         key = text_key(key, variable->name);
         key = collective_key(key, (uint64_t)variable->dtype);
         key = collective_key(key, (uint64_t)variable->aggregation);
@@ -95,12 +100,12 @@ uint64_t state_layout(const struct cadre_strategy *strategy)
             key = collective_key(key, (uint64_t)variable->dims[axis]);
         }
     }
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        key = text_key(key, strategy->registered[i].name);
-        key = collective_key(key, strategy->registered[i].size);
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        key = text_key(key, strategy->state_part->registered[i].name);
+        key = collective_key(key, strategy->state_part->registered[i].size);
     }
-    for (uint32_t i = 0; i < strategy->dataset_count; i++) {
-        key = text_key(key, strategy->datasets[i]->name);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        key = text_key(key, strategy->input->datasets[i]->name);
     }
     return key;
 }
@@ -117,6 +122,8 @@ struct overlap {
 /* Of the tensor at [at, at + bytes) and the range at [offset, offset + byte_count). */
 static struct overlap overlap_of(size_t at, size_t bytes, size_t offset, size_t byte_count)
 {
+    CADRE_ASSERT(at + bytes >= at);
+    CADRE_ASSERT(offset + byte_count >= offset);
     size_t begin = at > offset ? at : offset;
     size_t tensor_end = at + bytes;
     size_t range_end = offset + byte_count;
@@ -131,9 +138,10 @@ static struct overlap overlap_of(size_t at, size_t bytes, size_t offset, size_t 
 cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
     size_t byte_count, struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + byte_count <= state_bytes(strategy));
     size_t at = 0;
-    for (uint32_t i = 0; i < strategy->variable_count && at < offset + byte_count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count && at < offset + byte_count; i++) {
+        const cadre_variable *variable = strategy->variables->list[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
             const struct variable_component *of =
@@ -143,8 +151,9 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
         }
         at += variable->bytes;
     }
-    for (uint32_t i = 0; i < strategy->registered_count && at < offset + byte_count; i++) {
-        const struct registered_state *state = &strategy->registered[i];
+    for (uint32_t i = 0; i < strategy->state_part->registered_count && at < offset + byte_count;
+         i++) {
+        const struct registered_state *state = &strategy->state_part->registered[i];
         struct overlap part = overlap_of(at, state->size, offset, byte_count);
         if (part.bytes > 0) {
             memcpy((char *)into + part.in_range,
@@ -158,6 +167,7 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
 static cadre_status write_variable(const cadre_variable *variable, struct overlap part,
     const char *from, struct cadre_error *error)
 {
+    CADRE_ASSERT(part.in_tensor + part.bytes <= variable->bytes);
     if (variable->on_read) {
         return variable_from_host(
             variable, &variable->total, part.in_tensor, from, part.bytes, error);
@@ -173,17 +183,19 @@ static cadre_status write_variable(const cadre_variable *variable, struct overla
 cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
     size_t byte_count, struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + byte_count <= state_bytes(strategy));
     size_t at = 0;
-    for (uint32_t i = 0; i < strategy->variable_count && at < offset + byte_count; i++) {
-        const cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count && at < offset + byte_count; i++) {
+        const cadre_variable *variable = strategy->variables->list[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
             CADRE_TRY(write_variable(variable, part, (const char *)from + part.in_range, error));
         }
         at += variable->bytes;
     }
-    for (uint32_t i = 0; i < strategy->registered_count && at < offset + byte_count; i++) {
-        const struct registered_state *state = &strategy->registered[i];
+    for (uint32_t i = 0; i < strategy->state_part->registered_count && at < offset + byte_count;
+         i++) {
+        const struct registered_state *state = &strategy->state_part->registered[i];
         struct overlap part = overlap_of(at, state->size, offset, byte_count);
         if (part.bytes > 0 && receiving.registered) {
             memcpy((char *)state->pointer + part.in_tensor, (const char *)from + part.in_range,
@@ -210,6 +222,7 @@ static cadre_status keep_variable(cadre_variable *variable, struct cadre_error *
 
 static cadre_status keep_registered(struct registered_state *state, struct cadre_error *error)
 {
+    CADRE_ASSERT(state->kept == NULL); /* of one reception at a time */
     state->kept = malloc(state->size);
     if (state->kept == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -223,8 +236,8 @@ static cadre_status keep_registered(struct registered_state *state, struct cadre
 
 static void forget_registered(struct cadre_strategy *strategy, bool restore)
 {
-    for (uint32_t i = 0; i < strategy->registered_count; i++) {
-        struct registered_state *state = &strategy->registered[i];
+    for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
+        struct registered_state *state = &strategy->state_part->registered[i];
         if (restore && state->kept != NULL) {
             memcpy(state->pointer, state->kept, state->size);
         }
@@ -239,12 +252,13 @@ cadre_status state_receive(
     receiving.registered = registered;
     receiving.restored = false;
     cadre_status status = CADRE_OK;
-    for (uint32_t i = 0; keep && status == CADRE_OK && i < strategy->variable_count; i++) {
-        status = keep_variable(strategy->variables[i], error);
+    for (uint32_t i = 0; keep && status == CADRE_OK && i < strategy->variables->count; i++) {
+        status = keep_variable(strategy->variables->list[i], error);
     }
-    for (uint32_t i = 0; keep && registered && status == CADRE_OK && i < strategy->registered_count;
+    for (uint32_t i = 0;
+         keep && registered && status == CADRE_OK && i < strategy->state_part->registered_count;
          i++) {
-        status = keep_registered(&strategy->registered[i], error);
+        status = keep_registered(&strategy->state_part->registered[i], error);
     }
     if (status != CADRE_OK) {
         state_undo(strategy); /* nothing is written yet */
@@ -254,13 +268,13 @@ cadre_status state_receive(
 
 void state_commit(struct cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; !receiving.registered && i < strategy->variable_count; i++) {
-        on_read_adopt(strategy->variables[i]); /* none of another kind is undone */
+    for (uint32_t i = 0; !receiving.registered && i < strategy->variables->count; i++) {
+        on_read_adopt(strategy->variables->list[i]); /* none of another kind is undone */
     }
     variables_commit(strategy);
     forget_registered(strategy, false);
-    for (uint32_t i = 0; receiving.registered && i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; receiving.registered && i < strategy->variables->count; i++) {
+        cadre_variable *variable = strategy->variables->list[i];
         if (variable->on_read && receiving.restored) {
             on_read_spread(variable);
         } else if (variable->on_read) {

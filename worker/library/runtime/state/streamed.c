@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/state/state_part.h"
 
 #include <string.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 uint32_t streamed_count(const struct cadre_strategy *strategy)
 {
-    struct streamed *streamed = strategy->streamed;
+    struct streamed *streamed = strategy->state_part->streamed;
     return streamed == NULL ? 0 : streamed->ops->count(streamed);
 }
 
 bool streamed_stands_as(const struct cadre_strategy *strategy, const char *name)
 {
-    struct streamed *streamed = strategy->streamed;
+    struct streamed *streamed = strategy->state_part->streamed;
     uint32_t count = streamed_count(strategy);
     for (uint32_t i = 0; i < count; i++) {
         struct safetensors_entry entry;
@@ -27,7 +28,7 @@ bool streamed_stands_as(const struct cadre_strategy *strategy, const char *name)
 
 bool streamed_stamp(const struct cadre_strategy *strategy, uint64_t *ret_stamp)
 {
-    struct streamed *streamed = strategy->streamed;
+    struct streamed *streamed = strategy->state_part->streamed;
     *ret_stamp = 0;
     return streamed == NULL || streamed->ops->stamp(streamed, ret_stamp);
 }

@@ -31,7 +31,7 @@ struct streamed_ops {
     bool (*stamp)(struct streamed *streamed, uint64_t *ret_stamp);
 };
 
-/* Whoever has them embeds it, and sets strategy->streamed. */
+/* Whoever has them embeds it, and sets `streamed`. */
 struct streamed {
     const struct streamed_ops *ops;
 };

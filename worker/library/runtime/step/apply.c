@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/step/apply.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/step/replica_device.h"
-#include "worker/library/runtime/step/replica_pool.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/replica_pool.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static void run_replica(uint32_t local, void *user)
 {
@@ -15,18 +17,21 @@ static void run_replica(uint32_t local, void *user)
         return;
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
-    replica_device_bind(replica, &ignored);
-    context_enter(replica);
+    CADRE_ASSERT(replica->apply.count <= APPLY_MAX);
+    CADRE_ASSERT(!replica->active);
+    participants_bind(strategy, replica, &ignored);
+    context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
     for (uint32_t i = 0; i < replica->apply.count; i++) {
         replica->apply.calls[i].function(replica, replica->apply.calls[i].user);
     }
     replica->apply.running = false;
-    context_enter(NULL);
+    context_replica_leave();
 }
 
 void apply_run(cadre_strategy *strategy)
 {
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         if (strategy->replicas[i].apply.count > 0) {
             atomic_store(&strategy->step.running, true); /* for other threads it is one */

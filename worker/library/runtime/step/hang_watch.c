@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)
 #define AGAIN_US (5 * CADRE_US_PER_S) /* the coordinator hears of it while it lasts */
@@ -72,6 +74,7 @@ static struct view view_of(const cadre_strategy *strategy)
         }
     }
     view.in_meeting = meet > 0;
+    CADRE_ASSERT(meet + away <= strategy->local_replicas);
     view.all_meet = meet == strategy->local_replicas;
     view.in_collective = view.least != UINT32_MAX && most > view.least;
     view.others_wait = view.in_collective || meet > 0 || away > 0;

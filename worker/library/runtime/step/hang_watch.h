@@ -11,13 +11,6 @@
 struct cadre_strategy;
 struct hang_watch;
 
-/* What a replica does, as it says in `doing`. */
-enum replica_doing {
-    REPLICA_AWAY = 0, /* its part of the step is over, or not begun */
-    REPLICA_WORKS,    /* its function runs, or what follows it in a step; collectives too */
-    REPLICA_MEETS     /* in cadre_merge_call */
-};
-
 /* Of a strategy with several local replicas; else *ret_watch is NULL. */
 cadre_status hang_watch_open(
     struct cadre_strategy *strategy, struct hang_watch **ret_watch, struct cadre_error *error);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/step/merge_call.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/scope.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/scope.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 /* What one replica came with. On the stack of its thread, which waits. */
@@ -22,31 +27,47 @@ struct merge_arrival {
     bool programs; /* it failed in the program's function */
 };
 
-cadre_status merge_open(struct merge *merge, uint32_t replicas, struct cadre_error *error)
+/* On cache lines of its own: each replica's return writes here. */
+struct merge {
+    _Alignas(64) pthread_mutex_t lock; /* a step's lock is taken inside it, never the other way */
+    pthread_cond_t changed;
+    atomic_uint returned;     /* the first replica whose function is over: its id + 1; 0: none */
+    struct cadre_error cause; /* code not OK: it was over with a failure */
+    struct merge_arrival *arrivals[]; /* by local id; NULL: not there */
+};
+
+cadre_status merge_open(cadre_strategy *strategy, struct cadre_error *error)
 {
-    merge->arrivals = calloc(replicas, sizeof merge->arrivals[0]);
-    if (merge->arrivals == NULL) {
+    CADRE_ASSERT(strategy->merge == NULL);
+    size_t bytes = sizeof(struct merge) + strategy->local_replicas * sizeof(struct merge_arrival *);
+    size_t lines = (bytes + _Alignof(struct merge) - 1) / _Alignof(struct merge);
+    struct merge *merge = aligned_alloc(_Alignof(struct merge), lines * _Alignof(struct merge));
+    if (merge == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for merge calls");
     }
+    memset(merge, 0, bytes);
     pthread_mutex_init(&merge->lock, NULL);
     pthread_cond_init(&merge->changed, NULL);
+    strategy->merge = merge;
     return CADRE_OK;
 }
 
-void merge_close(struct merge *merge)
+void merge_close(cadre_strategy *strategy)
 {
-    if (merge->arrivals != NULL) {
+    struct merge *merge = strategy->merge;
+    if (merge != NULL) {
+        CADRE_ASSERT(atomic_load(&strategy->step.meeting) == 0);
         pthread_cond_destroy(&merge->changed);
         pthread_mutex_destroy(&merge->lock);
-        free(merge->arrivals);
-        merge->arrivals = NULL;
+        free(merge);
+        strategy->merge = NULL;
     }
 }
 
 void merge_begin(cadre_strategy *strategy)
 {
-    strategy->merge.cause.code = CADRE_OK;
-    atomic_store_explicit(&strategy->merge.returned, 0, memory_order_relaxed);
+    strategy->merge->cause.code = CADRE_OK;
+    atomic_store_explicit(&strategy->merge->returned, 0, memory_order_relaxed);
 }
 
 /* --- the end of a meeting --- */
@@ -54,7 +75,7 @@ void merge_begin(cadre_strategy *strategy)
 /* Under the lock: those that have come go on, with this failure or (NULL) what they came for. */
 static void end_meeting(cadre_strategy *strategy, const struct cadre_error *failure, bool programs)
 {
-    struct merge *merge = &strategy->merge;
+    struct merge *merge = strategy->merge;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         struct merge_arrival *arrival = merge->arrivals[i];
         if (arrival == NULL) {
@@ -65,8 +86,9 @@ static void end_meeting(cadre_strategy *strategy, const struct cadre_error *fail
         }
         arrival->over = true;
         arrival->programs = programs;
+        CADRE_ASSERT(atomic_load(&strategy->step.meeting) > 0);
         merge->arrivals[i] = NULL;
-        atomic_fetch_sub(&merge->arrived, 1);
+        atomic_fetch_sub(&strategy->step.meeting, 1);
     }
     pthread_cond_broadcast(&merge->changed);
 }
@@ -75,7 +97,7 @@ static void end_meeting(cadre_strategy *strategy, const struct cadre_error *fail
 static const cadre_replica *first_arrived(const cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        if (strategy->merge.arrivals[i] != NULL) {
+        if (strategy->merge->arrivals[i] != NULL) {
             return &strategy->replicas[i];
         }
     }
@@ -86,7 +108,7 @@ static const cadre_replica *first_arrived(const cadre_strategy *strategy)
  * wrong: ABORTED, as where a collective ends for one that failed. */
 static void end_for_failure(cadre_strategy *strategy, const struct cadre_error *failure)
 {
-    struct merge *merge = &strategy->merge;
+    struct merge *merge = strategy->merge;
     pthread_mutex_lock(&merge->lock);
     struct cadre_error theirs;
     cadre_error_set(&theirs, CADRE_ABORTED, "cadre_merge_call: %s", failure->text);
@@ -103,13 +125,13 @@ cadre_status merge_returned(
     cadre_replica *replica, const struct cadre_error *failure, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
-    struct merge *merge = &strategy->merge;
+    struct merge *merge = strategy->merge;
     uint32_t nobody = 0;
     if (failure != NULL) {
         end_for_failure(strategy, failure);
     }
     atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
-    if (failure != NULL || atomic_load(&merge->arrived) == 0) {
+    if (failure != NULL || atomic_load(&strategy->step.meeting) == 0) {
         return CADRE_OK;
     }
     cadre_status status = CADRE_OK;
@@ -126,15 +148,6 @@ cadre_status merge_returned(
     return status;
 }
 
-cadre_status merge_passed_by(
-    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error)
-{
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "the replicas disagree: replica %u begins a collective while replica %u waits for it in "
-        "cadre_merge_call; all replicas of a task must make the same calls in the same order",
-        replica->id, waiting);
-}
-
 /* --- the function --- */
 
 /* The replicas' inputs `at` as one value; NULL: no memory. */
@@ -142,7 +155,8 @@ static cadre_per_replica *regroup(const cadre_strategy *strategy, uint32_t at)
 {
     cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
     for (uint32_t i = 0; value != NULL && i < strategy->local_replicas; i++) {
-        *per_replica_at(value, 0, i) = cadre_tensor_retain(strategy->merge.arrivals[i]->inputs[at]);
+        *per_replica_at(value, 0, i) =
+            cadre_tensor_retain(strategy->merge->arrivals[i]->inputs[at]);
     }
     if (value != NULL) {
         per_replica_lend(value);
@@ -182,7 +196,8 @@ static cadre_status hand_out(cadre_strategy *strategy, cadre_per_replica *const 
     }
     for (uint32_t at = 0; at < n_outputs; at++) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-            strategy->merge.arrivals[i]->outputs[at] = cadre_tensor_retain(outputs[at]->tensors[i]);
+            strategy->merge->arrivals[i]->outputs[at] =
+                cadre_tensor_retain(outputs[at]->tensors[i]);
         }
     }
     return CADRE_OK;
@@ -213,7 +228,9 @@ static cadre_status call_program(cadre_strategy *strategy, const struct merge_ar
 /* In the thread of local replica 0, with all of them waiting: nobody else looks at the arrivals. */
 static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *error)
 {
-    const struct merge_arrival *arrival = strategy->merge.arrivals[0];
+    const struct merge_arrival *arrival = strategy->merge->arrivals[0];
+    CADRE_ASSERT(arrival != NULL);
+    CADRE_ASSERT(atomic_load(&strategy->step.meeting) == strategy->local_replicas);
     cadre_per_replica *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX] = {NULL};
     bool memory = true;
@@ -243,7 +260,7 @@ static cadre_status check_arrival(
     cadre_replica *replica, const struct merge_arrival *arrival, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
-    const struct merge *merge = &strategy->merge;
+    const struct merge *merge = strategy->merge;
     const cadre_replica *first = first_arrived(strategy);
     uint32_t returned = atomic_load(&merge->returned);
     if (merge->cause.code != CADRE_OK) {
@@ -283,12 +300,13 @@ static void allow_collectives(cadre_strategy *strategy)
 static void wait_for_others(cadre_replica *replica, const struct merge_arrival *arrival)
 {
     cadre_strategy *strategy = replica->strategy;
-    struct merge *merge = &strategy->merge;
-    if (atomic_load(&merge->arrived) == strategy->local_replicas) {
+    struct merge *merge = strategy->merge;
+    CADRE_ASSERT(merge->arrivals[replica->local] == arrival);
+    if (atomic_load(&strategy->step.meeting) == strategy->local_replicas) {
         pthread_cond_broadcast(&merge->changed);
     }
-    while (!arrival->over &&
-           (replica->local != 0 || atomic_load(&merge->arrived) < strategy->local_replicas)) {
+    while (!arrival->over && (replica->local != 0 ||
+                                 atomic_load(&strategy->step.meeting) < strategy->local_replicas)) {
         pthread_cond_wait(&merge->changed, &merge->lock);
     }
 }
@@ -296,7 +314,7 @@ static void wait_for_others(cadre_replica *replica, const struct merge_arrival *
 /* Under the lock, with all of them waiting: in the thread of local replica 0. */
 static void hold_meeting(cadre_strategy *strategy)
 {
-    struct merge *merge = &strategy->merge;
+    struct merge *merge = strategy->merge;
     struct cadre_error failure;
     pthread_mutex_unlock(&merge->lock);
     cadre_status status = run_function(strategy, &failure);
@@ -320,11 +338,12 @@ static cadre_status merge_call(
     cadre_replica *replica, struct merge_arrival *arrival, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
-    struct merge *merge = &strategy->merge;
+    struct merge *merge = strategy->merge;
+    CADRE_ASSERT(replica->active);
     replica->active = false; /* no collectives meanwhile */
     atomic_store_explicit(&replica->doing, REPLICA_MEETS, memory_order_relaxed);
     pthread_mutex_lock(&merge->lock);
-    atomic_fetch_add(&merge->arrived, 1);
+    atomic_fetch_add(&strategy->step.meeting, 1);
     cadre_status status = check_arrival(replica, arrival, error);
     if (status == CADRE_OK) {
         status = step_replica_end(replica, error); /* who makes more collectives is told */
@@ -337,7 +356,7 @@ static cadre_status merge_call(
         }
         status = error->code;
     } else {
-        atomic_fetch_sub(&merge->arrived, 1);
+        atomic_fetch_sub(&strategy->step.meeting, 1);
         end_meeting(strategy, error, false);
     }
     pthread_mutex_unlock(&merge->lock);

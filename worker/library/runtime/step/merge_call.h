@@ -12,29 +12,12 @@
 #ifndef CADRE_RUNTIME_MERGE_CALL_H
 #define CADRE_RUNTIME_MERGE_CALL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include "cadre/replica.h"
 #include "common/base/error.h"
 
-struct merge_arrival;
-
-struct merge {
-    pthread_mutex_t lock; /* a step's lock is taken inside it, never the other way round */
-    pthread_cond_t changed;
-    struct merge_arrival **arrivals; /* owned; by local id; NULL: not there */
-    /* Who arrives counts itself before it looks who has returned, and who returns says so before it
-     * looks who has arrived: one of the two sees the other, and a step without merge calls needs no
-     * lock. */
-    atomic_uint arrived;
-    atomic_uint returned;     /* the first replica whose function is over: its id + 1; 0: none */
-    struct cadre_error cause; /* code not OK: it was over with a failure */
-};
-
-cadre_status merge_open(struct merge *merge, uint32_t replicas, struct cadre_error *error);
-void merge_close(struct merge *merge); /* one that was never opened is allowed */
+/* What a strategy needs for them; and without it again: nothing, where it was never opened. */
+cadre_status merge_open(cadre_strategy *strategy, struct cadre_error *error);
+void merge_close(cadre_strategy *strategy);
 
 /* Before the replicas of a step start. */
 void merge_begin(cadre_strategy *strategy);
@@ -43,9 +26,5 @@ void merge_begin(cadre_strategy *strategy);
  * although another one waits for it. */
 cadre_status merge_returned(
     cadre_replica *replica, const struct cadre_error *failure, struct cadre_error *error);
-
-/* INVALID_ARGUMENT: the replica begins a collective while another one waits for it in a meeting. */
-cadre_status merge_passed_by(
-    const cadre_replica *replica, uint32_t waiting, struct cadre_error *error);
 
 #endif

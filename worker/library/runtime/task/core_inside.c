@@ -70,6 +70,7 @@ static void draw_key(struct core_inside *inside, struct generation generation)
 static void fill_plan(
     struct core_inside *inside, const struct core_job_view *job, struct task_plan *plan)
 {
+    CADRE_ASSERT(job->roster <= inside->options.tasks);
     for (uint32_t rank = 0; rank < job->roster; rank++) {
         struct core_task_view task;
         core_job_task(
@@ -130,6 +131,7 @@ static void tell_members(struct core_inside *inside, const struct core_action *a
 static void fill_members(struct core_inside *inside, const struct core_job_view *job,
     uint32_t to_slot, struct task_members *ret_members)
 {
+    CADRE_ASSERT(job->tasks <= inside->options.tasks);
     size_t count = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         struct core_task_view task;
@@ -339,6 +341,7 @@ static void step_once(struct core_inside *inside, const struct core_event *event
 {
     struct core_actions out = {.items = inside->items, .capacity = CORE_ACTIONS_PER_STEP_MAX};
     core_step(inside->core, event, &out);
+    CADRE_ASSERT(out.count <= out.capacity);
     for (size_t i = 0; i < out.count; i++) {
         carry_out(inside, &out.items[i]);
     }
@@ -411,6 +414,7 @@ void core_inside_begin(struct core_inside *inside, uint64_t now_us)
 void core_inside_up(
     struct core_inside *inside, uint32_t place, const struct task_up *up, uint64_t now_us)
 {
+    CADRE_ASSERT(place < inside->options.tasks);
     const struct place *at = &inside->places[place];
     bool for_people = up->type == TASK_UP_PROGRESS || up->type == TASK_UP_SHARDS;
     if (!at->held || at->link.n == 0 || for_people) {
@@ -435,6 +439,7 @@ void core_inside_up(
 
 void core_inside_leave(struct core_inside *inside, uint32_t place, uint64_t now_us)
 {
+    CADRE_ASSERT(place < inside->options.tasks);
     struct link_id link = inside->places[place].link;
     if (link.n != 0 && inside->crew_ends && inside->places[place].held) {
         say(inside, place,
@@ -488,6 +493,10 @@ cadre_status core_inside_open(const struct core_inside_options *options,
     const struct core_inside_events *events, struct core_inside **ret_inside,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(options->tasks > 0);
+    CADRE_ASSERT(options->name != NULL);
+    CADRE_ASSERT(events->placed != NULL);
+    CADRE_ASSERT(events->down != NULL);
     struct core_options core_options = {
         .limits = {.workers_max = options->tasks, .jobs_max = 1, .tasks_max = options->tasks},
         .seed = clock_wall_us() ^ ((uint64_t)getpid() << 40),

@@ -5,45 +5,38 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/program.h"
 
 /* A member that computes between two steps comes when it needs the others: it is waited for as long
  * as in a collective. */
 #define STALL_FIRST_US CADRE_US_PER_S
 #define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
-cadre_status membership_open(const struct environment *environment, uint32_t replicas,
-    struct mesh_listener **ret_listener, struct task **ret_task, struct cadre_error *error)
+cadre_status membership_listen(const struct environment *environment,
+    struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
+    struct cadre_error *error)
 {
-    char address[MESH_ADDRESS_BYTES] = "";
-    struct session *session;
     *ret_listener = NULL;
-    *ret_task = NULL;
-    if (environment->attached) {
-        cadre_status status =
-            mesh_listener_open(environment->mesh_host, ret_listener, address, error);
-        if (status != CADRE_OK) {
-            return cadre_error_wrap(error, status, "open this task's mesh listener");
-        }
+    ret_address[0] = '\0';
+    if (!environment->attached) {
+        return CADRE_OK;
     }
-    CADRE_TRY(program_take_session(&session, error));
-    struct task_identity identity = {
-        .slot = session->slot,
-        .incarnation = session->incarnation,
-        .replicas = replicas,
-        .mesh_address = address,
-    };
-    return task_open(session, &identity, ret_task, error);
+    cadre_status status =
+        mesh_listener_open(environment->mesh_host, ret_listener, ret_address, error);
+    return status == CADRE_OK ? CADRE_OK
+                              : cadre_error_wrap(error, status, "open this task's mesh listener");
 }
 
-cadre_status membership_open_chief(struct session *session, const char *address,
+cadre_status membership_open(struct session *session, const char *address, uint32_t replicas,
     struct directory *directory, struct task **ret_task, struct cadre_error *error)
 {
+    CADRE_ASSERT(session != NULL);
+    CADRE_ASSERT(replicas > 0);
     const struct task_identity identity = {
         .slot = session->slot,
         .incarnation = session->incarnation,
-        .replicas = 1,
+        .replicas = replicas,
         .mesh_address = address,
         .directory = directory,
     };
@@ -54,6 +47,9 @@ cadre_status membership_open_chief(struct session *session, const char *address,
 cadre_status membership_post(const struct membership *membership, const struct task_roster *roster,
     struct mesh **ret_mesh, struct cadre_error *error)
 {
+    CADRE_ASSERT(roster->member_count > 0);
+    CADRE_ASSERT(roster->rank < roster->member_count);
+    CADRE_ASSERT(*ret_mesh == NULL);
     uint64_t timeout_us = membership->environment->collective_timeout_us;
     struct mesh_config config = {
         .generation = roster->generation.number,
@@ -89,6 +85,7 @@ static void tell_missing(
 cadre_status membership_wait(
     const struct membership *membership, struct mesh *mesh, struct cadre_error *error)
 {
+    CADRE_ASSERT(mesh != NULL);
     uint64_t since_us = clock_monotonic_us();
     uint64_t tell_us = since_us + STALL_FIRST_US;
     cadre_status status;

@@ -4,17 +4,19 @@
 #ifndef CADRE_RUNTIME_MEMBERSHIP_H
 #define CADRE_RUNTIME_MEMBERSHIP_H
 
-#include "worker/library/runtime/environment.h"
+#include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/task/task.h"
 
-/* Takes the program's session and says hello. By hand there is no listener: NULL. Both are the
- * caller's, to be closed (the task first) also after an error. */
-cadre_status membership_open(const struct environment *environment, uint32_t replicas,
-    struct mesh_listener **ret_listener, struct task **ret_task, struct cadre_error *error);
+/* Listens for the peers of a task that the daemon started. By hand there is no listener: NULL, and
+ * the address is "". The caller's to close, behind the task. */
+cadre_status membership_listen(const struct environment *environment,
+    struct mesh_listener **ret_listener, char ret_address[MESH_ADDRESS_BYTES],
+    struct cadre_error *error);
 
-/* The same of a crew's chief, who has a session already, which is taken over: in no mesh, but at an
- * address where the others of the crew dial it. */
-cadre_status membership_open_chief(struct session *session, const char *address,
+/* Says hello through the session, which is taken over, also on error: a task of so many replicas at
+ * that address. `directory`: of a crew's chief, who is in no mesh, but where the others of the crew
+ * dial it; else NULL. */
+cadre_status membership_open(struct session *session, const char *address, uint32_t replicas,
     struct directory *directory, struct task **ret_task, struct cadre_error *error);
 
 /* Hears that a member has not come for so long, as mesh_config.stalled does. */

@@ -3,9 +3,8 @@
  *  - local:   the program is the whole job; the coordinator's core is in this process. Direct
  *             calls, no thread, no socket: what it answers is taken right after a send.
  *  - socket:  the worker daemon's Unix socket; a thread of its own reads and reconnects.
- *  - cluster: programs that were started by hand on the addresses of a cluster. The first one has
- *             the core inside and serves it on its address; all of them, it too, are connected
- *             there. A connection that is lost is not made again. */
+ *  - cluster: programs that were started by hand on the addresses of a cluster
+ *             (cluster/session_cluster.h). */
 #ifndef CADRE_RUNTIME_SESSION_H
 #define CADRE_RUNTIME_SESSION_H
 
@@ -65,16 +64,5 @@ cadre_status session_socket_open(
  * that they need not be secret on their way; NULL: they are taken as they are. */
 cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
     struct session **ret_session, struct cadre_error *error);
-
-/* This task of that cluster: waits until all of its tasks are there, as long as the cluster's
- * settings allow, DEADLINE_EXCEEDED then. `restored` as above. The member is borrowed until the
- * session is closed. */
-struct cluster_member;
-cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
-    struct session **ret_session, struct cadre_error *error);
-
-/* The process ends with its session open: what the first task of a cluster has said last, such as
- * that its program failed, still reaches the others. */
-void session_cluster_exit(void);
 
 #endif

@@ -35,6 +35,7 @@ static const char *name_of(uint32_t place, void *user)
 
 static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
 {
+    CADRE_ASSERT(place == 0); /* the program is the whole job */
     struct session_local *local = user;
     (void)place;
     local->base.slot = slot;
@@ -51,6 +52,7 @@ static void on_down(uint32_t place, const struct task_down *down, void *user)
 
 static void on_fails(cadre_status code, const char *text, void *user)
 {
+    CADRE_ASSERT(code != CADRE_OK);
     struct session_local *local = user;
     local->code = code;
     snprintf(local->text, sizeof local->text, "%s", text);

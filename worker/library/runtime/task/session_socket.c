@@ -2,6 +2,7 @@
  * Frames over a socket: the worker daemon's Unix socket, or a connection of a cluster. One thread
  * reads, writes what did not fit at once, and connects to a daemon again when it goes away: it may
  * have been restarted. */
+#include "common/pure/assert.h"
 #include "worker/library/runtime/task/session.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/cluster/cluster_greeting.h"
+#include "worker/library/runtime/task/session_key.h"
 #include "worker/library/runtime/task/socket_connection.h"
 
 #define GREETING_US      (10 * CADRE_US_PER_S)
@@ -36,7 +37,7 @@ struct session_socket {
     char path[108];      /* of the daemon; "": the connection was given, and is not made again */
     char who[WHO_BYTES]; /* the other side, in errors */
     bool mixes;          /* keys of the mesh, with: */
-    uint8_t secret[GREETING_KEY_BYTES];
+    uint8_t secret[SESSION_KEY_BYTES];
     struct session_events events;
     pthread_t thread;
     bool started;
@@ -75,6 +76,7 @@ static void quiet(struct session_socket *self)
 /* Writes what the socket takes now. Under the lock. */
 static void flush(struct session_socket *self)
 {
+    CADRE_ASSERT(self->sent_bytes <= self->unsent.size);
     while (self->fd >= 0 && !self->broken && self->sent_bytes < self->unsent.size) {
         ssize_t size = send(self->fd, self->unsent.bytes + self->sent_bytes,
             self->unsent.size - self->sent_bytes, MSG_NOSIGNAL);
@@ -149,9 +151,9 @@ static cadre_status consider(
         return cadre_error_set(error, down->refused.code, "%s", down->refused.text);
     }
     if (self->mixes && down->type == TASK_DOWN_PLAN) {
-        greeting_mix(self->secret, down->plan.key);
+        session_key_mix(self->secret, down->plan.key);
     } else if (self->mixes && down->type == TASK_DOWN_MEMBERS) {
-        greeting_mix(self->secret, down->members.key);
+        session_key_mix(self->secret, down->members.key);
     }
     return CADRE_OK;
 }
@@ -300,6 +302,7 @@ static cadre_status socket_start(
     struct session *session, const struct session_events *events, struct cadre_error *error)
 {
     struct session_socket *self = socket_of(session);
+    CADRE_ASSERT(!self->started);
     self->events = *events;
     /* Signals are the program's: they are taken by its own threads. */
     sigset_t all;
@@ -402,6 +405,7 @@ cadre_status session_socket_open(
 cadre_status session_socket_adopt(int fd, const char *who, const uint8_t *secret,
     struct session **ret_session, struct cadre_error *error)
 {
+    CADRE_ASSERT(fd >= 0);
     *ret_session = NULL;
     struct session_socket *self = socket_new(who);
     if (self == NULL) {

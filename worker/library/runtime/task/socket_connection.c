@@ -11,6 +11,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "common/wire/frame.h"
 
 static cadre_status wait_until(int fd, short events, const char *path, int stop_fd,
@@ -104,6 +105,8 @@ static cadre_status exchange(
 cadre_status socket_connection_open(
     const char *path, int stop_fd, uint64_t deadline_us, int *ret_fd, struct cadre_error *error)
 {
+    CADRE_ASSERT(path != NULL);
+    CADRE_ASSERT(deadline_us > 0);
     *ret_fd = -1;
     CADRE_CLOSE_AT_EXIT int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {

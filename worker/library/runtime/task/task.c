@@ -72,6 +72,7 @@ static void keep_warm(struct task *task, const struct task_warm *warm)
     task->warm_tasks = warm->tasks;
     task->warm_stream_count =
         warm->stream_count < LIMIT_STREAMS ? warm->stream_count : LIMIT_STREAMS;
+    CADRE_ASSERT(task->warm_stream_count <= LIMIT_STREAMS);
     for (size_t i = 0; i < task->warm_stream_count; i++) {
         task->warm_streams[i] = warm->streams[i];
     }
@@ -111,6 +112,7 @@ static void carry_out(
 /* Under the lock. What a session answers at once is an event of its own, after this one. */
 void task_step(struct task *task, const struct task_event *event)
 {
+    CADRE_ASSERT(task->session != NULL); /* it is closed with the task alone */
     struct task_down down;
     struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
     uint64_t now_us = clock_monotonic_us(); /* of the answers too: they come at once */
@@ -213,6 +215,9 @@ static void init_locks(struct task *task)
 cadre_status task_open(struct session *session, const struct task_identity *identity,
     struct task **ret_task, struct cadre_error *error)
 {
+    CADRE_ASSERT(session != NULL);
+    CADRE_ASSERT(identity->replicas > 0);
+    CADRE_ASSERT(identity->mesh_address != NULL);
     *ret_task = NULL;
     struct task *task = calloc(1, sizeof *task);
     if (task == NULL) {
@@ -244,6 +249,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
 void task_close(struct task *task)
 {
     if (task != NULL) {
+        CADRE_ASSERT(task->mesh == NULL); /* who attached it has detached it */
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
         free(task->streams);
@@ -258,6 +264,7 @@ void task_close(struct task *task)
 void task_attach_mesh(struct task *task, struct mesh *mesh)
 {
     pthread_mutex_lock(&task->lock);
+    CADRE_ASSERT(mesh == NULL || task->mesh == NULL); /* of one generation */
     task->mesh = mesh;
     if (mesh != NULL && task->abort_mesh) {
         mesh->ops->abort(mesh, task->abort_text);
@@ -289,6 +296,7 @@ bool task_synced(struct task *task, struct generation generation, const struct c
 static void fault_of(
     struct task *task, struct generation generation, enum task_event_type type, const char *text)
 {
+    CADRE_ASSERT(type == TASK_EVENT_SYNC_FAILED || type == TASK_EVENT_PEER_ERROR);
     pthread_mutex_lock(&task->lock);
     if (generation_equal(task->core.generation, generation)) {
         task_step(task, &(struct task_event){.type = type, .text = text});
@@ -308,6 +316,7 @@ void task_peer_error(struct task *task, struct generation generation, const char
 
 void task_failed(struct task *task, const struct cadre_error *error)
 {
+    CADRE_ASSERT(error->code != CADRE_OK);
     locked_step(task,
         &(struct task_event){.type = TASK_EVENT_FAILED, .code = error->code, .text = error->text});
 }
@@ -328,6 +337,7 @@ void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64
 
 void task_applied(struct task *task, uint64_t position, const struct feed *feed)
 {
+    CADRE_ASSERT(feed != NULL);
     locked_step(task,
         &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .feed = *feed});
 }
@@ -357,6 +367,8 @@ bool task_finish(struct task *task, struct generation generation)
 cadre_status task_stream(
     struct task *task, const struct task_stream *stream, struct cadre_error *error)
 {
+    CADRE_ASSERT(stream->name != NULL);
+    CADRE_ASSERT(strlen(stream->name) < LIMIT_NAME_BYTES);
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&task->lock);
     struct told_stream *grown =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/task/task_over.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
 
 /* Under the lock: CADRE_PENDING while its generation goes on. A task that is told to go because
@@ -35,6 +36,7 @@ cadre_status task_await_over(struct task *task, const bool *stop, struct cadre_e
 void task_stop_await(struct task *task, bool *stop)
 {
     pthread_mutex_lock(&task->lock);
+    CADRE_ASSERT(!*stop); /* one waits, once */
     *stop = true;
     pthread_cond_broadcast(&task->changed);
     pthread_mutex_unlock(&task->lock);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
 
 /* People hear of a wait for a release after the first, then after each other. */
@@ -48,6 +49,7 @@ static cadre_status hopeless(const struct task *task, struct cadre_error *error)
 cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
+    CADRE_ASSERT(task->mesh == NULL);
     cadre_status status = CADRE_PENDING;
     while (!task->roster_due && !task->warm && (status = ended(task, error)) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
@@ -56,6 +58,7 @@ cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_er
     if (task->roster_due || task->warm) {
         status = CADRE_OK;
     }
+    CADRE_ASSERT(status != CADRE_PENDING);
     pthread_mutex_unlock(&task->lock);
     return status;
 }
@@ -86,6 +89,7 @@ bool task_await_streams(struct task *task)
 {
     struct cadre_error ignored;
     pthread_mutex_lock(&task->lock);
+    CADRE_ASSERT(task->warm); /* it was told to prepare alone */
     while (!task->roster_due && !task->warm_news && ended(task, &ignored) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
@@ -105,6 +109,7 @@ cadre_status task_await_plan(
     }
     if (task->roster_due) {
         *ret_roster = task->roster;
+        CADRE_ASSERT(ret_roster->member_count == 0 || ret_roster->rank < ret_roster->member_count);
         task->roster = (struct task_roster){0};
         task->roster_due = false;
         status = ret_roster->member_count > 0 ? CADRE_OK
@@ -118,6 +123,7 @@ cadre_status task_await_plan(
 /* Under the lock: who waits for `slot` has waited for so long. */
 static void tell_stall(struct task *task, uint32_t slot, uint64_t waited_us)
 {
+    CADRE_ASSERT(slot < LIMIT_TASKS_PER_JOB);
     struct task_stall stall = {
         .position = task->core.position, .slot = slot, .waited_us = waited_us};
     task_step(task, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
@@ -183,6 +189,7 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
 cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
+    CADRE_ASSERT(!task->core.applying); /* a step is written once */
     task_step(task, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
     cadre_status status = CADRE_OK;
     if (!task->core.applying) {
@@ -233,6 +240,7 @@ static bool is_published(const struct task *task, uint64_t position)
 cadre_status task_await_published(
     struct task *task, uint64_t position, bool last, struct cadre_error *error)
 {
+    CADRE_ASSERT(position != POSITION_NONE);
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_OK;
     uint64_t since_us = clock_monotonic_us();

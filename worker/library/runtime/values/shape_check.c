@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/values/shape_check.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-
-cadre_status shape_check_axis(
-    int32_t axis, int64_t rank, const char *what, struct cadre_error *error)
-{
-    if (axis < -rank || axis >= rank) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "axis %d is outside of [-%lld, %lld), the axes of %s", (int)axis, (long long)rank,
-            (long long)rank, what);
-    }
-    return CADRE_OK;
-}
 
 cadre_status shape_check_replicas(
     const cadre_strategy *strategy, const cadre_per_replica *value, struct cadre_error *error)
@@ -24,15 +14,6 @@ cadre_status shape_check_replicas(
             value->components, value->replicas, strategy->local_replicas);
     }
     return CADRE_OK;
-}
-
-bool shape_same(const cadre_tensor *a, const cadre_tensor *b)
-{
-    bool same = cadre_tensor_rank(a) == cadre_tensor_rank(b);
-    for (uint32_t axis = 0; same && axis < cadre_tensor_rank(a); axis++) {
-        same = cadre_tensor_dim(a, axis) == cadre_tensor_dim(b, axis);
-    }
-    return same;
 }
 
 static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TEXT_BYTES])
@@ -55,6 +36,7 @@ cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
     const bool along[CADRE_RANK_MAX], const char *done, struct cadre_error *error)
 {
     const cadre_tensor *first = *per_replica_at(value, component, 0);
+    CADRE_ASSERT(first != NULL);
     bool any = false;
     for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
         any = any || along[axis];

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shapes: what values must be like to be combined over replicas. */
+ * What values must be like to be combined over replicas. */
 #ifndef CADRE_RUNTIME_SHAPE_CHECK_H
 #define CADRE_RUNTIME_SHAPE_CHECK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
-
-/* Whether they have the same dimensions, of whatever types. */
-bool shape_same(const cadre_tensor *a, const cadre_tensor *b);
-
-/* INVALID_ARGUMENT for an axis outside of [-rank, rank) of `what`. */
-cadre_status shape_check_axis(
-    int32_t axis, int64_t rank, const char *what, struct cadre_error *error);
 
 /* INVALID_ARGUMENT when the value is not one of so many replicas as this task has, or has no
  * components. */

@@ -5,14 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/input/user_call.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/input/show.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/collective_key.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 void fed_files_clear(struct fed_files *files)
 {
@@ -38,6 +39,7 @@ static cadre_per_replica *wake_oldest(void)
     pthread_mutex_lock(&resting.lock);
     if (resting.count > RESTING_LEAST) {
         value = resting.first;
+        CADRE_ASSERT(atomic_load(&value->references) == 0);
         resting.first = value->next;
         resting.count--;
     }
@@ -47,6 +49,8 @@ static cadre_per_replica *wake_oldest(void)
 
 static void rest(cadre_per_replica *value)
 {
+    CADRE_ASSERT(atomic_load(&value->references) == 0);
+    CADRE_ASSERT(atomic_load(&value->kept) == 0);
     value->replicas = 0;
     value->components = 0;
     value->source = (struct batch_source){.dataset = NULL};
@@ -80,6 +84,7 @@ cadre_status per_replica_require(const cadre_per_replica *value, const char *fun
 
 cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
 {
+    CADRE_ASSERT(replicas > 0);
     size_t count = (size_t)replicas * components;
     cadre_per_replica *value = wake_oldest();
     value = value != NULL ? value : malloc(sizeof *value);
@@ -106,6 +111,8 @@ static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component
         }
         *component -= value->parts[i]->components;
     }
+    CADRE_ASSERT(value->part_count == 0);
+    CADRE_ASSERT(*component < value->components);
     return value;
 }
 
@@ -138,6 +145,7 @@ const char *per_replica_text(const cadre_per_replica *value, char *text, size_t 
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica)
 {
     const uint32_t replicas = value->replicas;
+    CADRE_ASSERT(replica < replicas);
     value = owner_of(value, &component);
     return &value->tensors[(size_t)component * replicas + replica];
 }
@@ -176,7 +184,9 @@ static void end(cadre_per_replica *value)
 
 static void give_back(cadre_per_replica *value)
 {
-    if (atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) == 1) {
+    uint32_t before = atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel);
+    CADRE_ASSERT(before > 0);
+    if (before == 1) {
         end(value);
     }
 }
@@ -185,7 +195,8 @@ static void give_back(cadre_per_replica *value)
 cadre_per_replica *per_replica_keep(cadre_per_replica *value)
 {
     if (value != NULL) {
-        atomic_fetch_add(&value->references, 1);
+        uint32_t before = atomic_fetch_add(&value->references, 1);
+        CADRE_ASSERT(before > 0);
         atomic_fetch_add(&value->kept, 1);
     }
     return value;
@@ -193,6 +204,7 @@ cadre_per_replica *per_replica_keep(cadre_per_replica *value)
 
 void per_replica_show(cadre_per_replica *value)
 {
+    CADRE_ASSERT(atomic_load(&value->references) > 0);
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; !value->shown && i < own; i++) {
         (void)tensor_take(value->tensors[i]);
@@ -209,7 +221,8 @@ void per_replica_lend(cadre_per_replica *value)
 void per_replica_drop(cadre_per_replica *value)
 {
     if (value != NULL) {
-        atomic_fetch_sub(&value->kept, 1);
+        uint32_t before = atomic_fetch_sub(&value->kept, 1);
+        CADRE_ASSERT(before > 0);
         give_back(value);
     }
 }
@@ -292,6 +305,7 @@ static cadre_status call_function(const cadre_strategy *strategy, uint32_t local
 static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
     cadre_element *element, cadre_per_replica **value, struct cadre_error *error)
 {
+    CADRE_ASSERT(local < strategy->local_replicas);
     if (*value == NULL) {
         *value = per_replica_new(strategy->local_replicas, element->count);
     }

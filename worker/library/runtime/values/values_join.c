@@ -4,10 +4,11 @@
 
 #include <stdlib.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 static cadre_status no_memory(struct cadre_error *error)
@@ -35,6 +36,7 @@ static cadre_status copy_place(cadre_per_replica *from, cadre_per_replica *to, u
     uint32_t replica, struct cadre_error *error)
 {
     cadre_tensor *tensor = *per_replica_at(from, component, replica);
+    CADRE_ASSERT(tensor != NULL);
     cadre_tensor **place = per_replica_at(to, component, replica);
     if (tensor_device(tensor) == NULL) {
         *place = cadre_tensor_retain(tensor);
@@ -114,6 +116,7 @@ static cadre_status join(const cadre_strategy *strategy, const cadre_argument ar
     uint32_t argument_count, cadre_per_replica *joined, struct cadre_error *error)
 {
     uint32_t batches = 0;
+    CADRE_ASSERT(joined->part_count == 0);
     for (uint32_t i = 0; i < argument_count; i++) {
         CADRE_TRY(take_argument(strategy, &arguments[i], i, &joined->parts[i], error));
         joined->part_count++;

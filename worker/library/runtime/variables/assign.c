@@ -5,90 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable_device.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
-
-static void write_on_host(
-    const cadre_variable *variable, void *value, const void *from, enum cadre_assignment how)
-{
-    if (how == CADRE_ASSIGN) {
-        memcpy(value, from, variable->bytes);
-    } else {
-        numbers_add(value, from, variable->count, variable->dtype, how == CADRE_ASSIGN_SUB);
-    }
-}
-
-/* `from` is on the component's device. */
-static cadre_status write_on_device(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
-    struct cadre_error *error)
-{
-    const struct device *device = component->device;
-    const void *data = cadre_tensor_const_data(from);
-    variable_wrote(variable);
-    if (variable->bytes == 0) {
-        return CADRE_OK;
-    }
-    if (how == CADRE_ASSIGN) {
-        return device->ops->copy(component->value, data, variable->bytes, device->compute, error);
-    }
-    return device->ops->arithmetic(how == CADRE_ASSIGN_SUB ? DEVICE_SUB : DEVICE_ADD,
-        variable->dtype, component->value, data, (size_t)variable->count, device->compute, error);
-}
-
-/* A copy on `device`; the host's memory that it is of may be changed when this returns. */
-static cadre_status bring(struct device *device, const cadre_tensor *from, cadre_tensor **ret_here,
-    struct cadre_error *error)
-{
-    if (tensor_device(from) != NULL) {
-        return tensor_copy_begin(device, from, ret_here, error);
-    }
-    CADRE_TRY(tensor_create_on(device, NULL, cadre_tensor_dtype(from), cadre_tensor_rank(from),
-        cadre_tensor_dims(from), ret_here, error));
-    cadre_status status = device_send(device, device->compute, cadre_tensor_data(*ret_here),
-        cadre_tensor_const_data(from), cadre_tensor_bytes(from), error);
-    if (status != CADRE_OK) {
-        cadre_tensor_release(*ret_here);
-        *ret_here = NULL;
-    }
-    return status;
-}
-
-cadre_status assign_write(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
-    struct cadre_error *error)
-{
-    struct device *device = component->device;
-    struct device *source = tensor_device(from);
-    cadre_tensor *here = NULL;
-    if (device == NULL && source == NULL) {
-        write_on_host(variable, component->value, cadre_tensor_const_data(from), how);
-        return CADRE_OK;
-    }
-    if (device == NULL) {
-        CADRE_TRY(tensor_copy_to(NULL, from, &here, error));
-        write_on_host(variable, component->value, cadre_tensor_const_data(here), how);
-        cadre_tensor_release(here);
-        return CADRE_OK;
-    }
-    if (source == NULL && how == CADRE_ASSIGN) {
-        return variable_from_host(
-            variable, component, 0, cadre_tensor_const_data(from), variable->bytes, error);
-    }
-    if (source != device) {
-        CADRE_TRY(bring(device, from, &here, error));
-    }
-    cadre_status status =
-        write_on_device(variable, component, here != NULL ? here : from, how, error);
-    cadre_tensor_release(here);
-    return status;
-}
+#include "worker/library/runtime/arithmetic/numbers.h"
+#include "worker/library/runtime/replica/step.h"
 
 /* --- what may be assigned --- */
 
@@ -170,6 +96,8 @@ static cadre_status check_context(
 static cadre_status assign_here(cadre_replica *replica, const struct assignment *assignment,
     uint32_t *updates, struct cadre_error *error)
 {
+    CADRE_ASSERT((assignment->value == NULL) != (assignment->values == NULL));
+    CADRE_ASSERT(updates == NULL || replica == NULL);
     cadre_variable *variable = assignment->variable;
     CADRE_TRY(assignment->values != NULL ? check_values(assignment, error)
                                          : check_value(assignment, assignment->value, error));
@@ -207,6 +135,7 @@ cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     uint32_t local = 0;
+    CADRE_ASSERT(assignment->function != NULL);
     bool updates = replica == NULL && context_update(&local);
     cadre_status status = check_context(replica, assignment, error);
     if (status == CADRE_OK && assignment->values == NULL) {
@@ -216,7 +145,7 @@ cadre_status assign_make(
         status = assign_placed(replica, assignment, updates ? &local : NULL, error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : variable_writer(), error);
+        step_refused(replica != NULL ? replica : step_writer(), error);
     }
     return status;
 }
@@ -280,7 +209,7 @@ static cadre_status assign_number(cadre_replica *replica, cadre_variable *variab
         assignment.value = value;
         status = assign_make(replica, &assignment, &error);
     } else {
-        step_refused(replica != NULL ? replica : variable_writer(), &error);
+        step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     cadre_tensor_release(value);
     return border(status, &error);

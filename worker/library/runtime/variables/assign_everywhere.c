@@ -2,16 +2,18 @@
  * Assignments in cross-replica context. */
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 static const cadre_tensor *value_for(const struct assignment *assignment, uint32_t local)
 {
+    CADRE_ASSERT(assignment->values == NULL || local < assignment->values->replicas);
     return assignment->values == NULL ? assignment->value
                                       : cadre_local_results(assignment->values, 0)[local];
 }
@@ -52,6 +54,7 @@ static cadre_status write_component(
 static cadre_status write_once(const struct change *change, struct cadre_error *error)
 {
     const struct assignment *assigned = change->what;
+    CADRE_ASSERT(assigned->value != NULL);
     cadre_variable *variable = change->variable;
     if (variable->dtype == CADRE_STRING) {
         cadre_tensor *strings = NULL;
@@ -104,6 +107,7 @@ cadre_status assign_everywhere(const struct assignment *assignment, struct cadre
 cadre_status assign_component(
     const struct assignment *assignment, uint32_t local, struct cadre_error *error)
 {
+    CADRE_ASSERT(assignment->variable->kind != CADRE_VARIABLE_REGULAR);
     cadre_variable *variable = assignment->variable;
     if (variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

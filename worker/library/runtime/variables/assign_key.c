@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/assign.h"
-#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 
 static uint64_t key_of(const cadre_tensor *value)
 {
@@ -40,6 +41,7 @@ static void number_text(const cadre_tensor *value, char text[ASSIGN_VALUE_BYTES]
 uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_VALUE_BYTES])
 {
     const cadre_tensor *value = assignment->value;
+    CADRE_ASSERT((value == NULL) != (assignment->values == NULL));
     uint64_t key = change_key(assignment->function, assignment->variable);
     key = collective_key(key, assignment->how);
     if (assignment->values != NULL) { /* those of the replicas differ from task to task */

@@ -3,11 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/variables/change.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/variables/change_note.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 
 /* A host number is the same on all replicas, and they only see to it that it is. */
@@ -15,6 +16,7 @@ static cadre_status meet_with_literal(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     const cadre_variable *variable = assignment->variable;
+    CADRE_ASSERT(assignment->literal);
     if (variable->aggregation == CADRE_AGGREGATION_SUM && replica->strategy->replica_count > 1) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: variable '%s' sums what its %u replicas assign, and a number is the same on all "
@@ -59,6 +61,7 @@ static cadre_status write(cadre_replica *replica, const struct assignment *assig
     const cadre_tensor *value, struct cadre_error *error)
 {
     struct variable_component *component = NULL;
+    CADRE_ASSERT(value != NULL);
     cadre_status status = share_begin(replica, assignment->variable, &component, error);
     if (status == CADRE_OK && component != NULL) {
         status = assign_write(assignment->variable, component, value, assignment->how, error);

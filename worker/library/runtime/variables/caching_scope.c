@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 struct cached {
     const cadre_variable *variable;
@@ -27,6 +28,7 @@ static _Thread_local struct caching_scope replica_scope;
 
 static void drop(struct cached *cached)
 {
+    CADRE_ASSERT(cached->value != NULL);
     if (cached->variable->dtype == CADRE_STRING) {
         cadre_tensor_release(cached->value);
     } else {
@@ -65,6 +67,7 @@ static void remove_some(
 
 static struct cached *read_first(const cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->kind == CADRE_VARIABLE_AGGREGATING);
     struct cached *cached = calloc(1, sizeof *cached);
     if (cached == NULL) {
         return NULL;

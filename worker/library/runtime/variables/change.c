@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/change.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "worker/library/runtime/border.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/values/values.h"
-
-uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (; size >= sizeof key; at += sizeof key, size -= sizeof key) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        key = collective_key(key, word);
-    }
-    for (; size > 0; at++, size--) {
-        key = collective_key(key, *at);
-    }
-    return key;
-}
-
-uint64_t change_key(const char *function, const cadre_variable *variable)
-{
-    return collective_key_text(collective_key_text(0, function), variable->name);
-}
-
-const char *change_text(const char *function, const cadre_variable *variable, const char *value,
-    char text[CHANGE_TEXT_BYTES])
-{
-    char name[VARIABLE_SHORT_BYTES];
-    snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
-        value == NULL ? "" : ", ", value == NULL ? "" : value);
-    return text;
-}
+#include "worker/library/runtime/variables/variable.h"
 
 static cadre_status no_memory(const struct change *change, struct cadre_error *error)
 {
@@ -60,6 +31,7 @@ static uint32_t pieces(const struct change *change)
 static cadre_status change_here(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
+    CADRE_ASSERT(change->each != NULL);
     cadre_status status = change->once == NULL ? CADRE_OK : change->once(change, error);
     for (uint32_t local = 0; status == CADRE_OK && local < pieces(change); local++) {
         cadre_tensor *unasked = NULL;
@@ -75,11 +47,12 @@ static cadre_status change_here(
 static void settle(const struct change *change)
 {
     cadre_strategy *strategy = change->variable->strategy;
-    outside_settle(strategy, change->variable);
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    outside_settle(strategy, change->variable->components[0].value);
     change->variable->restored = false;
-    for (uint32_t i = 0; change->goes_on && i < strategy->variable_count; i++) {
-        outside_settle(strategy, strategy->variables[i]);
-        strategy->variables[i]->restored = false;
+    for (uint32_t i = 0; change->goes_on && i < strategy->variables->count; i++) {
+        outside_settle(strategy, strategy->variables->list[i]->components[0].value);
+        strategy->variables->list[i]->restored = false;
     }
 }
 
@@ -88,8 +61,8 @@ static void settle(const struct change *change)
 static cadre_status fold(const struct change *change, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->variable->strategy;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        cadre_variable *variable = strategy->variables->list[i];
         bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
         if (changed && variable->on_read) {
             CADRE_TRY(on_read_fold_outside(variable, error));
@@ -161,6 +134,7 @@ static cadre_status change_in_a_step(
     struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
     uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
     cadre_strategy *strategy = change->variable->strategy;
+    CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
     cadre_status status = cadre_run(strategy, change_step, NULL, n_outputs, &stepping, &outputs);
     strategy->changes = false;
@@ -187,6 +161,7 @@ cadre_status change_make(
     const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->variable->strategy;
+    CADRE_ASSERT(change->variable->kind != CADRE_VARIABLE_REGULAR);
     cadre_per_replica *outputs = NULL;
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;

@@ -10,7 +10,8 @@
 #define CADRE_RUNTIME_CHANGE_H
 
 #include "cadre/replica.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/variables/variable.h"
 
 struct change {
@@ -33,14 +34,5 @@ struct change {
  * arrives; `ret_outputs` NULL: they are dropped. */
 cadre_status change_make(
     const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error);
-
-/* The key of a change: its name, what it is done to, and numbers folded in with collective_key. */
-uint64_t change_key(const char *function, const cadre_variable *variable);
-/* And how it reads: "cadre_variable_assign('weight', 0.5)"; `value` NULL: without one. Returns
- * `text`. */
-#define CHANGE_TEXT_BYTES 112
-const char *change_text(const char *function, const cadre_variable *variable, const char *value,
-    char text[CHANGE_TEXT_BYTES]);
-uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size);
 
 #endif

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define COLOCATE_DEPTH_MAX 64
 
@@ -91,6 +92,7 @@ const char *cadre_variable_device(const cadre_variable *variable, uint32_t compo
     const cadre_strategy *strategy = variable->strategy;
     const struct device_list *list =
         variable->kind == CADRE_VARIABLE_AGGREGATING ? &strategy->parameter : &strategy->devices;
+    CADRE_ASSERT(component < list->count);
     const char *name = list->pointers[component];
     bool on_host =
         variable->dtype == CADRE_STRING || variable->components[component].device == NULL;

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 #define TWO_PI 6.28318530717958647692
 
@@ -89,6 +90,8 @@ cadre_status initializer_fill_piece(const cadre_initializer *initializer,
 {
     CADRE_TRY(check(initializer, of, error));
     struct prng prng = seeded(initializer->seed, of->name);
+    CADRE_ASSERT(count >= 0);
+    CADRE_ASSERT(of->first >= 0);
     switch (initializer->kind) {
     case CADRE_INITIALIZER_ZEROS:
         return CADRE_OK;

@@ -2,9 +2,10 @@
  * Host numbers as values of variables. */
 #include <math.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 static bool is_exact(double number, cadre_dtype dtype)
 {
@@ -28,6 +29,7 @@ cadre_status literal_tensor(const cadre_variable *variable, double number,
     }
     cadre_tensor *tensor = NULL;
     CADRE_TRY(tensor_create_unset(variable->dtype, variable->rank, variable->dims, &tensor, error));
+    CADRE_ASSERT(cadre_tensor_count(tensor) == variable->count);
     for (int64_t i = 0; i < variable->count; i++) {
         numbers_store(cadre_tensor_data(tensor), i, variable->dtype, number);
     }

@@ -2,15 +2,16 @@
  * Scatter: sparse values are combined over the replicas, then applied row by row. */
 #include "cadre/scatter.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
 #include "worker/library/runtime/variables/scatter_rows.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_plain.h"
 #include "worker/library/runtime/variables/variable_share.h"
@@ -27,6 +28,8 @@ static cadre_status scatter_component(const struct scatter *scatter,
     const struct variable_component *component, const cadre_sparse *value,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(tensor_device(value->values) == NULL);
+    CADRE_ASSERT(tensor_device(value->indices) == NULL);
     void *to = NULL;
     CADRE_TRY(component_edit_begin(scatter->variable, component, &to, error));
     scatter_rows(scatter->variable, to, scatter->op, value);
@@ -135,7 +138,7 @@ static cadre_status gather(cadre_replica *replica, const struct scatter *scatter
         .tensor_count = 1,
         .first = parts[0]};
     struct step_note note;
-    CADRE_TRY(step_enter(replica, &call, &note, error));
+    CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
         replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_all, error);
     return step_collective_end(replica, status, error);
@@ -146,6 +149,7 @@ static cadre_status combine(cadre_replica *replica, const struct scatter *scatte
     cadre_sparse *ret_combined, struct cadre_error *error)
 {
     cadre_tensor *parts[2] = {NULL, NULL};
+    CADRE_ASSERT(scatter->variable->aggregation != CADRE_AGGREGATION_NONE);
     cadre_tensor *all[2] = {NULL, NULL};
     cadre_status status = offer(replica, scatter, parts, error);
     if (status == CADRE_OK) {
@@ -180,6 +184,7 @@ static cadre_status scatter_in_replica(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     cadre_sparse combined = {0};
+    CADRE_ASSERT(scatter->variable->strategy == replica->strategy);
     CADRE_TRY(share_check(replica, scatter->variable, error));
     if (scatter->variable->aggregation == CADRE_AGGREGATION_NONE) {
         return write(replica, scatter, scatter->value, error);
@@ -291,7 +296,7 @@ static cadre_status scatter_public(cadre_replica *replica, cadre_variable *varia
         status = scatter_make(replica, &scatter, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : variable_writer(), &error);
+        step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     return border(status, &error);
 }

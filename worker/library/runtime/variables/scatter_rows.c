@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "common/pure/half.h"
 
 /* Elements of a row. */
 static int64_t width_of(const cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->rank >= 1);
     return variable->dims[0] == 0 ? 0 : variable->count / variable->dims[0];
 }
 
@@ -109,6 +111,7 @@ static void calculate_integers(
 static void calculate(
     void *to, const void *from, int64_t count, cadre_dtype dtype, enum scatter_op op)
 {
+    CADRE_ASSERT(op <= SCATTER_DIV);
     switch (dtype) {
     case CADRE_F64:
         CALCULATE(double, double, , , a / b)
@@ -130,6 +133,7 @@ static void calculate(
 
 static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype, enum scatter_op op)
 {
+    CADRE_ASSERT(op == SCATTER_MIN || op == SCATTER_MAX);
     switch (dtype) {
     case CADRE_F64:
         CHOOSE(double, double, )
@@ -170,6 +174,8 @@ void scatter_rows(
     const char *from = cadre_tensor_const_data(value->values);
     int64_t rows = cadre_tensor_count(value->indices);
     for (int64_t i = 0; i < rows && bytes > 0; i++, from += bytes) {
+        CADRE_ASSERT(indices[i] >= 0);
+        CADRE_ASSERT(indices[i] < variable->dims[0]);
         char *to = (char *)component + (size_t)indices[i] * bytes;
         if (op == SCATTER_UPDATE) {
             memcpy(to, from, bytes);

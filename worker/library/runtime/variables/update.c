@@ -2,11 +2,13 @@
  * cadre_variable_update: a function of the program for each component of a variable. */
 #include "cadre/assign.h"
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/variables/change.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
 struct update {
@@ -22,6 +24,7 @@ static cadre_status call_function(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     const struct update *update = change->what;
+    CADRE_ASSERT(update->inputs == NULL || local < update->inputs->replicas);
     cadre_variable *variable = change->variable;
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     struct context_frame frame;
@@ -122,7 +125,7 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
         status = check(variable, inputs, __func__, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(variable_writer(), &error);
+        step_refused(step_writer(), &error);
         return border(status, &error);
     }
     /* They may be outputs, which the step that this is gives back. */
@@ -138,7 +141,7 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
     status = change_make(&change, ret_outputs, &error);
     cadre_per_replica_release(kept);
     if (status != CADRE_OK) {
-        step_refused(variable_writer(), &error);
+        step_refused(step_writer(), &error);
     }
     return border(status, &error);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables: their memory, and what can be asked about them. */
+#include "worker/library/runtime/values/value_memory.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/caching_scope.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_living.h"
 #include "worker/library/runtime/variables/variable_memory.h"
@@ -54,6 +56,7 @@ const char *variable_short_name(const cadre_variable *variable, char text[VARIAB
 /* Strings live in a tensor, all others in components. */
 static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->component_count > 0);
     if (!variable_begins(variable)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
     }
@@ -98,6 +101,7 @@ static cadre_status fill_in(
     cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
 {
     variable->strategy = plan->strategy;
+    CADRE_ASSERT(strlen(plan->name) < sizeof variable->name); /* it was checked */
     variable->dtype = plan->dtype;
     variable->rank = plan->rank;
     variable->aggregation = plan->options->aggregation;
@@ -147,7 +151,9 @@ cadre_status variable_new(
 
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local)
 {
-    return &variable->components[is_single(variable->kind) ? 0 : local];
+    uint32_t at = is_single(variable->kind) ? 0 : local;
+    CADRE_ASSERT(at < variable->component_count);
+    return &variable->components[at];
 }
 
 /* --- looking at them --- */
@@ -155,24 +161,26 @@ struct variable_component *variable_component(cadre_variable *variable, uint32_t
 bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
 {
     uint32_t low = 0;
-    uint32_t high = strategy->variable_count;
+    uint32_t high = strategy->variables->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (strcmp(strategy->variables[middle]->name, name) < 0) {
+        if (strcmp(strategy->variables->list[middle]->name, name) < 0) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     *ret_place = low;
-    return low < strategy->variable_count && strcmp(strategy->variables[low]->name, name) == 0;
+    CADRE_ASSERT(low <= strategy->variables->count);
+    return low < strategy->variables->count &&
+           strcmp(strategy->variables->list[low]->name, name) == 0;
 }
 
 cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
 {
     uint32_t place = 0;
     bool there = strategy_lives(strategy) && name != NULL && variable_place(strategy, name, &place);
-    return there ? strategy->variables[place] : NULL;
+    return there ? strategy->variables->list[place] : NULL;
 }
 
 enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)

@@ -82,10 +82,6 @@ cadre_status variable_enter(
 cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct cadre_error *error);
 
-/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
- * kept with it. NULL: none. */
-cadre_replica *variable_writer(void);
-
 /* The component of a local replica. */
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
 
@@ -128,6 +124,13 @@ struct initializer_of {
 };
 cadre_status initializer_fill_piece(const cadre_initializer *initializer,
     const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error);
+
+/* The variables of a strategy. */
+struct variables_part {
+    cadre_variable **list; /* in order of name */
+    uint32_t count;
+    uint32_t capacity;
+};
 
 /* --- variables that are combined when read. Each replica has a component that is its own; the
  * total is what they come to, kept equal on all tasks by folding each step's change into it (rule

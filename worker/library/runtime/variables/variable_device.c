@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/runtime/strategy.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* The host's copy of the first component. */
 struct variable_host {
@@ -21,6 +23,7 @@ struct device *variable_home(const cadre_variable *variable, uint32_t local)
 {
     bool on_host = variable->kind != CADRE_VARIABLE_MIRRORED || variable->keep_on_host ||
                    variable->dtype == CADRE_STRING;
+    CADRE_ASSERT(on_host || local < variable->strategy->local_replicas);
     return on_host ? NULL : variable->strategy->replicas[local].device;
 }
 
@@ -30,6 +33,7 @@ cadre_status variable_to_host(const cadre_variable *variable,
     const struct variable_component *component, size_t offset, void *into, size_t bytes,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + bytes <= variable->bytes);
     cadre_status status = device_copy(
         into, NULL, (const char *)component->value + offset, component->device, bytes, error);
     return status == CADRE_OK ? status
@@ -40,6 +44,7 @@ cadre_status variable_from_host(const cadre_variable *variable,
     const struct variable_component *component, size_t offset, const void *from, size_t bytes,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(offset + bytes <= variable->bytes);
     char *to = (char *)component->value + offset;
     if (component->device == NULL) {
         memcpy(to, from, bytes);
@@ -56,6 +61,7 @@ cadre_status component_copy(const cadre_variable *variable,
     const struct variable_component *component, void *to, const void *from,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(to != from);
     struct device *device = component->device;
     if (device == NULL) {
         memcpy(to, from, variable->bytes);
@@ -85,6 +91,7 @@ cadre_status component_edit_begin(const cadre_variable *variable,
     const struct variable_component *component, void **ret_value, struct cadre_error *error)
 {
     *ret_value = component->value;
+    CADRE_ASSERT(component->value != NULL);
     if (component->device == NULL) {
         return CADRE_OK;
     }
@@ -108,6 +115,7 @@ cadre_status component_edit_end(const cadre_variable *variable,
     const struct variable_component *component, void *value, cadre_status how,
     struct cadre_error *error)
 {
+    CADRE_ASSERT((component->device == NULL) == (value == component->value));
     if (component->device == NULL) {
         return how;
     }
@@ -122,6 +130,7 @@ cadre_status component_edit_end(const cadre_variable *variable,
 
 cadre_status variable_host_open(cadre_variable *variable, struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->host == NULL);
     if (variable->component_count == 0 || variable->components[0].device == NULL) {
         return CADRE_OK;
     }
@@ -162,6 +171,7 @@ static cadre_status refresh(const cadre_variable *variable, struct cadre_error *
     struct variable_host *host = variable->host;
     const struct variable_component *first = &variable->components[0];
     struct device *device = first->device;
+    CADRE_ASSERT(device != NULL);
     uint64_t writes = atomic_load(&host->writes);
     /* While a step runs a replica may write by a pointer that it has. */
     if (host->copy != NULL && host->holds == writes &&

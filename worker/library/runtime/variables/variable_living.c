@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_living.h"
 
@@ -47,6 +48,7 @@ bool variable_begins(const cadre_variable *variable)
     }
     if (room) {
         size_t at = place_of(variable);
+        CADRE_ASSERT(at == living.count || living.all[at] != variable);
         memmove(living.all + at + 1, living.all + at, (living.count - at) * sizeof living.all[0]);
         living.all[at] = variable;
         living.count++;
@@ -76,6 +78,7 @@ bool variable_lives(const cadre_variable *variable)
     pthread_mutex_lock(&living.lock);
     size_t at = place_of(variable);
     bool lives = at < living.count && living.all[at] == variable;
+    CADRE_ASSERT(at <= living.count);
     pthread_mutex_unlock(&living.lock);
     return lives;
 }
@@ -113,14 +116,4 @@ cadre_status variable_require_own(const cadre_replica *replica, const cadre_vari
             function, variable->name);
     }
     return CADRE_OK;
-}
-
-cadre_replica *variable_writer(void)
-{
-    uint32_t local = 0;
-    cadre_replica *replica = context_replica();
-    if (replica == NULL && (context_update(&local) || context_merging())) {
-        replica = &context_strategy()->replicas[local];
-    }
-    return replica;
 }

@@ -3,41 +3,9 @@
 
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/strategy.h"
-
-static bool has_peers(const cadre_strategy *strategy)
-{
-    return strategy->environment->attached && strategy->environment->tasks > 1;
-}
-
-enum tensor_memory_kind value_memory(const cadre_strategy *strategy)
-{
-    if (strategy == NULL || !has_peers(strategy)) {
-        return TENSOR_MEMORY_HOST;
-    }
-    /* A process need not be able to share. */
-    void *probe = tensor_memory_get(TENSOR_MEMORY_SHARED, CADRE_TENSOR_ALIGN);
-    if (probe == NULL) {
-        return TENSOR_MEMORY_HOST;
-    }
-    tensor_memory_give(TENSOR_MEMORY_SHARED, probe, CADRE_TENSOR_ALIGN);
-    return TENSOR_MEMORY_SHARED;
-}
-
-enum tensor_memory_kind value_memory_enter(const cadre_strategy *strategy)
-{
-    enum tensor_memory_kind before = tensor_memory_preferred();
-    if (before == TENSOR_MEMORY_HOST && has_peers(strategy)) {
-        tensor_memory_prefer(TENSOR_MEMORY_SHARED);
-    }
-    return before;
-}
-
-void value_memory_leave(enum tensor_memory_kind before)
-{
-    tensor_memory_prefer(before);
-}
+#include "worker/library/runtime/strategy/strategy.h"
 
 /* There is always an address, also of a value without elements. */
 static size_t room_of(const cadre_variable *variable)
@@ -49,6 +17,7 @@ static cadre_status value_new_on(const cadre_variable *variable, struct device *
     void **ret_value, struct cadre_error *error)
 {
     size_t bytes = room_of(variable);
+    CADRE_ASSERT(device != NULL);
     CADRE_TRY(device->ops->memory_get(device->index, bytes, device->compute, ret_value, error));
     cadre_status status = device->ops->fill(*ret_value, 0, bytes, device->compute, error);
     if (status != CADRE_OK) {
@@ -61,6 +30,7 @@ static cadre_status value_new_on(const cadre_variable *variable, struct device *
 cadre_status value_new(const cadre_variable *variable, struct device *device, void **ret_value,
     struct cadre_error *error)
 {
+    CADRE_ASSERT(variable->dtype != CADRE_STRING);
     *ret_value = NULL;
     if (device != NULL) {
         return value_new_on(variable, device, ret_value, error);

@@ -6,17 +6,21 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "worker/library/runtime/values/axis_sum.h"
-#include "worker/library/runtime/variables/change.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/arithmetic/axis_sum.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_numbers.h"
+#include "worker/library/runtime/arithmetic/numbers.h"
 
 /* --- the total and its parts --- */
 
 void on_read_begin(cadre_variable *variable, uint32_t replicas)
 {
+    CADRE_ASSERT(variable->on_read);
+    CADRE_ASSERT(replicas > 0);
     memcpy(variable->total.value, variable->components[0].value, variable->bytes);
     if (variable->aggregation == CADRE_AGGREGATION_SUM) {
         numbers_multiply(variable->total.value, variable->count, variable->dtype, replicas);
@@ -28,6 +32,7 @@ void on_read_adopt(cadre_variable *variable)
     for (uint32_t i = 0; i < variable->component_count; i++) {
         struct variable_component *component = &variable->components[i];
         if (component->undone) {
+            CADRE_ASSERT(variable->on_read);
             memcpy(component->value, component->kept, variable->bytes);
         }
     }
@@ -35,6 +40,7 @@ void on_read_adopt(cadre_variable *variable)
 
 void on_read_join(cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->on_read);
     for (uint32_t i = 0; i < variable->component_count; i++) {
         if (variable->aggregation == CADRE_AGGREGATION_SUM) {
             memset(variable->components[i].value, 0, variable->bytes);
@@ -46,6 +52,7 @@ void on_read_join(cadre_variable *variable)
 
 void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part)
 {
+    CADRE_ASSERT(id < variable->strategy->replica_count);
     memcpy(ret_part, total, variable->bytes);
     if (variable->aggregation == CADRE_AGGREGATION_SUM) {
         numbers_share(
@@ -88,6 +95,8 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
     struct mesh_buffer *ret_buffer, struct cadre_error *error)
 {
     struct variable_component *component = &variable->components[replica->local];
+    CADRE_ASSERT(replica->local < variable->component_count);
+    CADRE_ASSERT(!component->written || component->kept != NULL);
     bool first = variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA;
     bool sum = variable->aggregation == CADRE_AGGREGATION_SUM;
     bool changed = component->written && !component->settled;
@@ -111,6 +120,8 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
 static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadre_error *error)
 {
     void *sum = variable->components[0].delta;
+    CADRE_ASSERT(sum != NULL);
+    CADRE_ASSERT(replicas > 0);
     if (variable->components[0].settled) {
         return CADRE_OK;
     }
@@ -132,8 +143,8 @@ static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadr
 static size_t on_read_count(const cadre_strategy *strategy)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        count += strategy->variables[i]->on_read ? 1 : 0;
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        count += strategy->variables->list[i]->on_read ? 1 : 0;
     }
     return count;
 }
@@ -152,20 +163,21 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     }
     cadre_status status = CADRE_OK;
     size_t at = 0;
-    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variable_count; i++) {
-        if (strategy->variables[i]->on_read) {
-            status = offer(strategy->variables[i], replica, &buffers[at++], error);
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->variables->count; i++) {
+        if (strategy->variables->list[i]->on_read) {
+            status = offer(strategy->variables->list[i], replica, &buffers[at++], error);
         }
     }
+    CADRE_ASSERT(status != CADRE_OK || at == count);
     for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
         size_t left = count - done;
         status = variables_meet(replica, "nothing more, since its function has returned", count,
             buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
     }
-    for (uint32_t i = 0; status == CADRE_OK && replica->local == 0 && i < strategy->variable_count;
-         i++) {
-        if (strategy->variables[i]->on_read) {
-            status = take(strategy->variables[i], strategy->replica_count, error);
+    for (uint32_t i = 0;
+         status == CADRE_OK && replica->local == 0 && i < strategy->variables->count; i++) {
+        if (strategy->variables->list[i]->on_read) {
+            status = take(strategy->variables->list[i], strategy->replica_count, error);
         }
     }
     return status;

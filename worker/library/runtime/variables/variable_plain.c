@@ -3,6 +3,7 @@
  * component, no strategy, no step. */
 #include <pthread.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/variables/variable_plain.h"
@@ -13,6 +14,7 @@ static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 cadre_status plain_create(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
+    CADRE_ASSERT(plan->strategy == NULL);
     cadre_variable *variable = NULL;
     CADRE_TRY(variable_new(plan, &variable, error));
     cadre_status status = CADRE_OK;
@@ -30,6 +32,7 @@ cadre_status plain_create(
 
 void *plain_open(cadre_variable *variable)
 {
+    CADRE_ASSERT(variable->kind == CADRE_VARIABLE_REGULAR);
     pthread_mutex_lock(&writing);
     return variable->components[0].value;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/variable_share.h"
 
-#include "worker/library/runtime/variables/change.h"
-#include "worker/library/runtime/strategy.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/variables/change_note.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 static bool is_shared(const cadre_replica *replica, const cadre_variable *variable)
 {
@@ -26,6 +27,7 @@ cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
     struct variable_component **ret_component, struct cadre_error *error)
 {
     *ret_component = NULL;
+    CADRE_ASSERT(variable->strategy == replica->strategy);
     if (is_shared(replica, variable) && replica->local != 0) {
         return CADRE_OK;
     }

@@ -2,10 +2,12 @@
  * Reading and writing components, and what becomes of it at the end of a step. */
 #include <string.h>
 
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step.h"
 #include "worker/library/runtime/variables/caching_scope.h"
-#include "worker/library/runtime/strategy.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_memory.h"
@@ -40,7 +42,7 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     if (status == CADRE_OK && inside != NULL) {
         status = check_strategy(inside, variable, __func__, &error);
         if (status != CADRE_OK) {
-            step_refused(variable_writer(), &error);
+            step_refused(step_writer(), &error);
         }
     }
     if (status != CADRE_OK) {
@@ -74,6 +76,7 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
 cadre_status component_open_write(
     cadre_variable *variable, struct variable_component *component, struct cadre_error *error)
 {
+    CADRE_ASSERT(component->value != NULL);
     if (!component->written) {
         if (component->kept == NULL) {
             cadre_status status = value_new(variable, component->device, &component->kept, error);
@@ -101,6 +104,8 @@ cadre_status variable_open_write(
 
 void variable_set_strings(cadre_variable *variable, cadre_tensor *strings)
 {
+    CADRE_ASSERT(variable->dtype == CADRE_STRING);
+    CADRE_ASSERT(strings != NULL);
     if (variable->strings_kept == NULL) {
         variable->strings_kept = variable->strings;
     } else {
@@ -171,7 +176,7 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
     } else if (variable != NULL) {
-        step_refused(replica != NULL ? replica : variable_writer(), &error);
+        step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     border(status, &error);
     return value;
@@ -190,6 +195,7 @@ static void swap_bytes(char *a, char *b, size_t bytes)
 /* A device that cannot take the old value back leaves the replicas different: that is final. */
 static void put_back(const cadre_variable *variable, const struct variable_component *component)
 {
+    CADRE_ASSERT(component->kept != NULL);
     struct cadre_error error = {0};
     cadre_status status =
         component_copy(variable, component, component->value, component->kept, &error);
@@ -202,6 +208,7 @@ static void put_back(const cadre_variable *variable, const struct variable_compo
 static void end_component(
     const cadre_variable *variable, struct variable_component *component, bool restore)
 {
+    CADRE_ASSERT(!component->written || component->kept != NULL);
     if (component->written && restore && variable->on_read) {
         swap_bytes(component->value, component->kept, variable->bytes);
     } else if (component->written && restore) {
@@ -228,8 +235,9 @@ static void end_strings(cadre_variable *variable, bool restore)
 
 static void end_step(cadre_strategy *strategy, bool restore)
 {
-    for (uint32_t i = 0; i < strategy->variable_count; i++) {
-        cadre_variable *variable = strategy->variables[i];
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+        cadre_variable *variable = strategy->variables->list[i];
         for (uint32_t local = 0; local < variable->component_count; local++) {
             end_component(variable, &variable->components[local], restore);
         }

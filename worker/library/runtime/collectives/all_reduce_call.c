@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduces that a replica function makes at once. */
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/collectives/all_reduce.h"
+
+static cadre_status reduce_now(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
+    const cadre_collective_options *options, struct cadre_error *error)
+{
+    struct all_reduce all_reduce;
+    CADRE_TRY(all_reduce_make(
+        &all_reduce, replica, op, from, into, count, options, &replica->list, error));
+    CADRE_TRY(collective_enter(replica, &all_reduce.call, &all_reduce.note, error));
+    return step_collective_end(replica, all_reduce_do(&all_reduce, error), error);
+}
+
+static cadre_status reduce_in(cadre_replica *replica, const char *function, cadre_reduce_op op,
+    cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
+    const cadre_collective_options *options, struct cadre_error *error)
+{
+    cadre_status status = step_require_here(replica, function, error);
+    if (status == CADRE_OK) {
+        status = reduce_now(replica, op, from, into, count, options, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+    }
+    return status;
+}
+
+cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
+    struct cadre_error *error)
+{
+    return reduce_in(replica, "cadre_all_reduce", op, tensors, tensors, count, options, error);
+}
+
+cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options)
+{
+    struct cadre_error error;
+    return border(collective_all_reduce(replica, op, tensors, count, options, &error), &error);
+}
+
+cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const inputs[], size_t count, cadre_tensor *const outputs[],
+    const cadre_collective_options *options)
+{
+    struct cadre_error error;
+    return border(
+        reduce_in(replica, __func__, op, inputs, outputs, count, options, &error), &error);
+}
+
+/* The gradient of a sum or mean over replicas with respect to what one of them gave is the same sum
+ * or mean of what came back to each of them. */
+cadre_status cadre_all_reduce_gradient(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const upstream[], size_t count, const cadre_collective_options *options)
+{
+    struct cadre_error error;
+    cadre_status status = CADRE_OK;
+    if (op != CADRE_SUM && op != CADRE_MEAN) {
+        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+            "%d is no reduction that has a gradient here; use CADRE_SUM or CADRE_MEAN", (int)op);
+        step_refused(replica, &error);
+    } else {
+        status = reduce_in(replica, __func__, op, upstream, upstream, count, options, &error);
+    }
+    return border(status, &error);
+}

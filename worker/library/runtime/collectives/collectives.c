@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/collectives/collectives.h"
+
+#include "common/pure/assert.h"
+#include "worker/library/runtime/collectives/buckets.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
+#include "worker/library/runtime/replica/collective_list.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* No replica is running, or ever will be: ends their threads for collectives, and frees what they
+ * keep. */
+static void close_part(cadre_strategy *strategy)
+{
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        cadre_replica *replica = &strategy->replicas[i];
+        CADRE_ASSERT(atomic_load(&replica->doing) == REPLICA_AWAY);
+        buckets_free(replica);
+        collective_queue_close(replica);
+        collective_list_free(&replica->list);
+    }
+}
+
+static void returned(cadre_replica *replica, const struct cadre_error *failure)
+{
+    buckets_end(replica);
+    collective_queue_end(replica, failure);
+}
+
+/* A step without one has one all the same (rule 25): that all tasks have come to its end. */
+static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
+{
+    bool makes =
+        atomic_load(&replica->collectives) == 0 && replica->strategy->roster.member_count > 1;
+    return makes ? collective_implicit(replica, error) : CADRE_OK;
+}
+
+const struct participant collectives_participant = {
+    .name = "collectives",
+    .close = close_part,
+    .returned = returned,
+    .complete = complete,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a replica function asks of its device behind the collectives that it has started: that all
+ * is done, and the NCCL communicator of the replicas. */
+#include "cadre/gpu.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/mesh/mesh_device.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/collectives/collective_queue.h"
+#include "worker/library/runtime/devices/replica_device.h"
+#include "worker/library/runtime/regroup/connect.h"
+
+cadre_status cadre_replica_synchronize(cadre_replica *replica)
+{
+    struct cadre_error error;
+    cadre_status status = step_require_here(replica, __func__, &error);
+    if (status == CADRE_OK) {
+        collective_queue_wait(replica);
+        status = replica_device_settle(replica, &error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, &error);
+    }
+    return border(status, &error);
+}
+
+static cadre_status nccl_comm(cadre_replica *replica, void **ret_comm, struct cadre_error *error)
+{
+    static const char function[] = "cadre_replica_nccl_comm";
+    CADRE_TRY(argument_require(ret_comm, function, "ret_comm", error));
+    *ret_comm = NULL;
+    CADRE_TRY(step_require_here(replica, function, error));
+    if (replica->device == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by replica %u, which is on the CPU; ask cadre_replica_gpu first",
+            function, replica->id);
+    }
+    collective_queue_wait(replica);
+    cadre_status status = step_admit(replica->strategy, error);
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+        return status;
+    }
+    if (!replica->strategy->connected) {
+        char reason[CADRE_ERROR_TEXT_BYTES / 2];
+        connect_reason(replica->strategy, reason, sizeof reason);
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called where the GPUs of the job have no NCCL communicator: %s", function,
+            reason);
+    }
+    status = mesh_device_comm(replica->strategy->mesh, replica->local, ret_comm, error);
+    if (strategy_is_peers(status)) {
+        step_refused(replica, error);
+    }
+    return status;
+}
+
+cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **ret_comm)
+{
+    struct cadre_error error;
+    return border(nccl_comm(replica, ret_comm, &error), &error);
+}

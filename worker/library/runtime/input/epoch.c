@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program's way through a distributed dataset: epochs and batches, and how it gets back into an
+ * epoch that others, or a task before it, are in the middle of. */
+#include <inttypes.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/input/agree.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/input/reports.h"
+
+static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_error *error)
+{
+    if (distributed->failed.code == CADRE_OK) {
+        distributed->failed = *error;
+    }
+    return error->code;
+}
+
+static void drop_batch(cadre_distributed_dataset *distributed)
+{
+    per_replica_drop(distributed->batch);
+    distributed->batch = NULL;
+}
+
+/* --- epochs --- */
+
+/* Whether steps of the current epoch are left. Where only reading tells they may be. */
+static bool is_partly_applied(const cadre_distributed_dataset *distributed)
+{
+    return distributed->at.open && distributed->at.epochs_begun > 0 &&
+           (distributed->steps < 0 || distributed->at.applied < (uint64_t)distributed->steps);
+}
+
+/* An epoch that is all applied is found again when the program, after it, was in the middle of
+ * another dataset: its evaluation. */
+static bool leads_to_another(const cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        const cadre_distributed_dataset *other = strategy->input->datasets[i];
+        if (other != distributed && is_partly_applied(other) &&
+            other->at.serial > distributed->at.serial) {
+            return distributed->at.open;
+        }
+    }
+    return false;
+}
+
+/* The state came from elsewhere, and no step was applied since: the program is led to where that
+ * stands. False: the epoch is not entered again. */
+static bool reenter(cadre_distributed_dataset *distributed)
+{
+    bool again = distributed->reenters && distributed->at.epochs_begun > 0 &&
+                 (is_partly_applied(distributed) || leads_to_another(distributed));
+    distributed->reenters = false;
+    return again;
+}
+
+static void begin(cadre_distributed_dataset *distributed)
+{
+    distributed->at = (struct dataset_position){
+        .epochs_begun = distributed->at.epochs_begun + 1,
+        .open = true,
+        .workers = distributed->strategy->roster.member_count,
+        .serial = ++distributed->strategy->input->serial_last,
+        .feed = {.provable = true},
+    };
+}
+
+struct wanted {
+    const cadre_distributed_dataset *distributed;
+    uint64_t epochs;
+};
+
+/* A warm task's program passes over what the others are done with. */
+static bool is_over(const void *user)
+{
+    const struct wanted *wanted = user;
+    const cadre_distributed_dataset *distributed = wanted->distributed;
+    struct stream_position position;
+    return task_warm_stream(distributed->strategy->task, distributed->stream, &position) &&
+           position.epoch + 1 >= wanted->epochs && position.steps > 0 &&
+           position.applied >= position.steps;
+}
+
+/* *ret_begun: there is an epoch to run. */
+static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs,
+    bool *ret_begun, struct cadre_error *error)
+{
+    cadre_strategy *strategy = distributed->strategy;
+    const struct wanted wanted = {.distributed = distributed, .epochs = epochs};
+    bool over = epochs == 0;
+    *ret_begun = false;
+    if (!over) {
+        CADRE_TRY(join_job(strategy, distributed->stream, is_over, &wanted, &over, error));
+    }
+    if (over) {
+        return CADRE_OK;
+    }
+    bool again = distributed->at.epochs_begun <= epochs && reenter(distributed);
+    if (!again && distributed->at.epochs_begun >= epochs) {
+        distributed->at.open = false;
+        return CADRE_OK;
+    }
+    drop_batch(distributed);
+    distributed->exists_below = again && strategy_arrives(strategy) ? distributed->at.next : 0;
+    if (!again) {
+        begin(distributed);
+    }
+    distributed->epochs = epochs;
+    distributed->at.next = distributed->at.applied;
+    /* The prefetcher may be reading the epoch before: it must not share the input. */
+    if (!distributed->endless) {
+        input_prefetcher_cancel(distributed->prefetcher);
+        distributed->reads_epoch = UINT64_MAX;
+    }
+    if (!again) {
+        CADRE_TRY(distributed_begin(distributed, error));
+    }
+    distributed->steps = distributed_steps_now(distributed);
+    distributed_seek(distributed, distributed->at.epochs_begun - 1, distributed->at.next);
+    reports_epoch(strategy, distributed);
+    *ret_begun = true;
+    return CADRE_OK;
+}
+
+bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch)
+{
+    struct cadre_error error = {0};
+    if (distributed_require(distributed, __func__, &error) != CADRE_OK) {
+        border(error.code, &error);
+        return false;
+    }
+    cadre_status status = strategy_require(distributed->strategy, __func__, &error);
+    bool begun = false;
+    if (status == CADRE_OK) {
+        status = strategy_check(distributed->strategy, &error);
+    }
+    if (status != CADRE_OK && distributed->strategy->left) {
+        border(status, &error); /* nothing is wrong with the dataset */
+        return false;
+    }
+    if (status == CADRE_OK && distributed->failed.code == CADRE_OK) {
+        status = next_epoch(distributed, epochs, &begun, &error);
+    }
+    if (status != CADRE_OK) {
+        border(sticky(distributed, &error), &error);
+        return false;
+    }
+    if (begun && ret_epoch != NULL) {
+        *ret_epoch = distributed->at.epochs_begun - 1;
+    }
+    return begun;
+}
+
+/* --- batches --- */
+
+/* A value of the program's with the tensors of the input's batch. */
+static cadre_status make_batch(cadre_distributed_dataset *distributed,
+    struct distributed_batch *batch, cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    cadre_per_replica *value = per_replica_new(batch->replicas, batch->elements[0].count);
+    if (value == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a batch");
+    }
+    value->source =
+        (struct batch_source){.dataset = distributed, .epoch = batch->epoch, .step = batch->step};
+    batch_take_over(value, batch);
+    per_replica_lend(value);
+    *ret_value = value;
+    return CADRE_OK;
+}
+
+/* What the others do before the step that they let this task in at, they have done: it needs no
+ * agreement, and that is made when the step is run. Steps that they have taken exist, whether there
+ * is anything of them here or not. */
+static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64_t step,
+    struct distributed_batch *batch, struct cadre_error *error)
+{
+    uint64_t epoch = distributed->at.epochs_begun - 1;
+    CADRE_TRY(distributed_read(distributed, epoch, step, batch, error));
+    if (batch->present == 0 && step >= distributed->exists_below) {
+        distributed_batch_clear(batch);
+        return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+            "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step,
+            epoch);
+    }
+    return CADRE_OK;
+}
+
+/* Step `step` of the current epoch, with what all tasks agreed on where they must. `whole`: one in
+ * which only some replicas have an element is none, where there is a choice. */
+static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole, uint64_t step,
+    struct distributed_batch *batch, struct agreement *agreement, struct cadre_error *error)
+{
+    const struct dataset_position *at = &distributed->at;
+    const uint64_t epoch = at->epochs_begun - 1;
+    bool over = at->ended && step >= at->end;
+    cadre_status status = CADRE_OK;
+    if (over) {
+        status = CADRE_OUT_OF_RANGE;
+    } else if (!distributed_input_agrees(distributed->input)) {
+        status = distributed_read(distributed, epoch, step, batch, error);
+    } else if (strategy_arrives(distributed->strategy)) {
+        status = read_arriving(distributed, step, batch, error);
+    } else {
+        CADRE_TRY(strategy_check(distributed->strategy, error));
+        status = agree_on_step(distributed, epoch, step, NULL, false, batch, agreement, error);
+        over = status == CADRE_OK && agreement->present == 0;
+    }
+    if (status == CADRE_OK && whole && batch->present < batch->replicas &&
+        !distributed_input_gives_partial(distributed->input)) {
+        over = true;
+    }
+    if (!over) {
+        return status;
+    }
+    distributed_batch_clear(batch);
+    return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+        "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step, epoch);
+}
+
+/* The next batch becomes distributed->batch. */
+static cadre_status take_next(
+    cadre_distributed_dataset *distributed, bool whole, struct cadre_error *error)
+{
+    struct distributed_batch batch = {0};
+    struct agreement agreement = {0};
+    uint64_t step = distributed->at.next;
+    drop_batch(distributed);
+    cadre_status status = read_step(distributed, whole, step, &batch, &agreement, error);
+    if (status == CADRE_OK) {
+        distributed->at.next++;
+        status = make_batch(distributed, &batch, &distributed->batch, error);
+    }
+    if (status == CADRE_OK && agreement.generation != 0) {
+        batch_agree(distributed->batch, &agreement);
+    }
+    if (status == CADRE_OUT_OF_RANGE) {
+        distributed_end(distributed, step);
+    }
+    distributed_batch_clear(&batch);
+    agreement_clear(&agreement);
+    return status;
+}
+
+static cadre_status next(cadre_distributed_dataset *distributed, const char *function, bool whole,
+    struct cadre_error *error)
+{
+    cadre_status status = distributed_require(distributed, function, error);
+    if (status == CADRE_OK) {
+        status = strategy_require(distributed->strategy, function, error);
+    }
+    if (status == CADRE_OK) {
+        status = participants_allow(distributed->strategy, function, error);
+    }
+    if (status == CADRE_OK && distributed->strategy->left) {
+        status = strategy_check(distributed->strategy, error);
+    }
+    if (status != CADRE_OK) {
+        return status;
+    }
+    if (distributed->failed.code != CADRE_OK) {
+        *error = distributed->failed;
+        return error->code;
+    }
+    if (distributed->at.epochs_begun == 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
+            function);
+    }
+    participants_place(distributed->strategy, PLACE_NEXT);
+    status = take_next(distributed, whole, error);
+    bool stops = status == CADRE_OK && participants_halt(distributed->strategy, error) != CADRE_OK;
+    participants_place(distributed->strategy, PLACE_BETWEEN);
+    if (stops) {
+        drop_batch(distributed); /* what it holds is left for who goes on */
+        return error->code;
+    }
+    if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
+        sticky(distributed, error);
+    }
+    return status;
+}
+
+cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
+    if (status == CADRE_OK) {
+        *ret_batch = NULL;
+        status = next(distributed, __func__, true, &error);
+    }
+    if (status == CADRE_OK) {
+        *ret_batch = distributed->batch;
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_next_optional(
+    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
+    if (status == CADRE_OK) {
+        *ret_batch = NULL;
+        status = next(distributed, __func__, false, &error);
+    }
+    if (status == CADRE_OK) {
+        *ret_batch = distributed->batch;
+    } else if (status == CADRE_OUT_OF_RANGE) {
+        error = (struct cadre_error){0};
+        status = CADRE_OK;
+    }
+    return border(status, &error);
+}
+
+/* --- looking at it --- */
+
+cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed)
+{
+    struct cadre_error error = {0};
+    if (distributed_require(distributed, __func__, &error) == CADRE_OK) {
+        error = distributed->failed;
+    }
+    return border(error.code, &error);
+}
+
+int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
+{
+    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
+}
+
+uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
+{
+    bool begun = distributed_lives(distributed) && distributed->at.epochs_begun > 0;
+    return begun ? distributed->at.epochs_begun - 1 : 0;
+}
+
+uint64_t cadre_step(const cadre_distributed_dataset *distributed)
+{
+    return distributed_lives(distributed) ? distributed->at.applied : 0;
+}
+
+cadre_status cadre_distributed_spec(
+    const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_spec, __func__, "ret_spec", &error);
+    if (status == CADRE_OK) {
+        *ret_spec = (cadre_element_spec){0};
+        status = distributed_require(distributed, __func__, &error);
+    }
+    if (status == CADRE_OK && distributed->input == NULL) {
+        error = distributed->failed; /* it could not be opened for the tasks that are there */
+        status = error.code;
+    }
+    if (status == CADRE_OK) {
+        *ret_spec = *distributed_input_spec(distributed->input);
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A batch that the program holds, in another layout or another generation. */
+#include "common/pure/assert.h"
+#include "worker/library/runtime/input/agree.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* A step that exists no more: what the lost tasks had of it was all there was. */
+#define ROWS_OF_NOTHING 1
+
+/* Each task has a pipeline of its own: they agree anew, in every generation, on what the step is.
+ */
+static cadre_status agree_anew(cadre_per_replica *batch, struct cadre_error *error)
+{
+    struct batch_source *source = &batch->source;
+    cadre_distributed_dataset *distributed = source->dataset;
+    struct distributed_batch fresh;
+    struct agreement agreement;
+    CADRE_TRY(agree_on_step(distributed, source->epoch, source->step, batch, source->consumed,
+        &fresh, &agreement, error));
+    if (fresh.elements != NULL) {
+        batch_take_over(batch, &fresh);
+    }
+    distributed_batch_clear(&fresh);
+    batch_agree(batch, &agreement);
+    if (agreement.present == 0) {
+        source->global_rows = ROWS_OF_NOTHING;
+    }
+    agreement_clear(&agreement);
+    source->cut = distributed->cut;
+    return CADRE_OK;
+}
+
+static cadre_status read_anew(cadre_per_replica *batch, struct cadre_error *error)
+{
+    cadre_distributed_dataset *distributed = batch->source.dataset;
+    struct distributed_batch fresh = {0};
+    cadre_status status =
+        distributed_read(distributed, batch->source.epoch, batch->source.step, &fresh, error);
+    if (status == CADRE_OUT_OF_RANGE) {
+        /* Pipelines of their own have other steps: what was read stays. */
+        batch->source.cut = distributed->cut;
+        return CADRE_OK;
+    }
+    if (status == CADRE_OK) {
+        batch_take_over(batch, &fresh);
+        distributed_batch_clear(&fresh);
+    }
+    return status;
+}
+
+cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *error)
+{
+    const struct batch_source *source = &batch->source;
+    CADRE_ASSERT(source->dataset != NULL);
+    const cadre_strategy *strategy = source->dataset->strategy;
+    bool same = source->cut == source->dataset->cut;
+    bool agreed = source->generation == strategy->roster.generation.number;
+    bool alone = strategy->roster.member_count == 1;
+    if (source->dataset->failed.code != CADRE_OK) {
+        *error = source->dataset->failed;
+        return error->code;
+    }
+    if (distributed_own_pipelines(source->dataset)) {
+        return agreed || (same && alone) ? CADRE_OK : agree_anew(batch, error);
+    }
+    return same ? CADRE_OK : read_anew(batch, error);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The orderly end of a program. */
+#include "cadre/program.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/regroup/generation.h"
+#include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/devices/replica_device.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
+#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/replica/each_replica.h"
+
+/* What went wrong in the loop and was not looked at. */
+static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)
+{
+    cadre_status status = strategy_check(strategy, error);
+    for (uint32_t i = 0; status == CADRE_OK && i < strategy->input->dataset_count; i++) {
+        const struct cadre_error *failed = &strategy->input->datasets[i]->failed;
+        if (failed->code != CADRE_OK) {
+            status = cadre_error_set(error, failed->code, "%s", failed->text);
+        }
+    }
+    return status;
+}
+
+/* All tasks end together: one that is still in a step would wait for ever for those that ended, so
+ * they meet in a collective that fits no other. */
+static cadre_status end_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    const uint64_t *position = user;
+    uint64_t key = collective_key(*position, UINT64_MAX - 1);
+    char what[64];
+    snprintf(what, sizeof what, "cadre_finish after %llu steps", (unsigned long long)*position);
+    return collective_meet_outside(strategy, local, what, key, error);
+}
+
+static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->roster.member_count > 1);
+    uint64_t position = strategy_position(strategy);
+    struct cadre_error ended;
+    cadre_status status = strategy_each_replica(strategy, end_here, &position, &ended);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_finish was called after %llu steps, and not all tasks end there: %s",
+            (unsigned long long)position, ended.text);
+    }
+    *error = ended;
+    return status;
+}
+
+/* Whoever is chief saves, and says that it is done when that is published: so the job does not end
+ * before, whoever dies. The others need not wait for it. */
+static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *error)
+{
+    if (strategy->variables->count == 0 && streamed_count(strategy) == 0) {
+        return CADRE_OK;
+    }
+    cadre_status status = checkpoint_save(strategy, error);
+    return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_end(strategy, error);
+}
+
+/* In one generation. ABORTED and its like: another one may follow, and all meet again. */
+static cadre_status end_once(
+    cadre_strategy *strategy, bool *ret_told, bool *ret_void, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->roster.member_count > 0);
+    *ret_told = false;
+    CADRE_TRY(save_last(strategy, error));
+    *ret_told = task_finish(strategy->task, strategy->roster.generation);
+    if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
+        CADRE_TRY(end_together(strategy, error));
+    }
+    return task_await_bye(strategy->task, ret_void, error);
+}
+
+/* Its program found nothing left to do. If the others go on without needing it, it is sent away. */
+static cadre_status join_at_the_end(
+    cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->state == STATE_WARM);
+    task_join(strategy->task, 0);
+    cadre_status status = task_await_bye(strategy->task, ret_void, error);
+    return status == CADRE_ABORTED && !*ret_void ? generation_next(strategy, error) : status;
+}
+
+static cadre_status end_in_order(
+    cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    bool told = false;
+    for (;;) {
+        cadre_status status = end_once(strategy, &told, ret_void, error);
+        if (status == CADRE_OK || *ret_void || strategy->failed.code != CADRE_OK) {
+            return status;
+        }
+        if (!strategy_is_peers(status)) {
+            return strategy_end(strategy, error);
+        }
+        struct cadre_error cause = *error;
+        if (!task_dismissed(strategy->task)) {
+            status = strategy_regroup(strategy, &cause, error);
+        }
+        if (told && task_dismissed(strategy->task)) {
+            return CADRE_OK; /* the others have left already */
+        }
+        CADRE_TRY(status);
+        CADRE_TRY(preemption_meet(strategy, error));
+    }
+}
+
+/* What functions of cadre_on_apply launched in the last step: variables are what it makes them. */
+static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *error)
+{
+    cadre_status status = replica_devices_settle(strategy, error);
+    return status == CADRE_OK || strategy_is_peers(status) ? CADRE_OK
+                                                           : strategy_end(strategy, error);
+}
+
+static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+{
+    *ret_void = false;
+    cadre_status status = strategy_require(strategy, "cadre_finish", error);
+    if (status == CADRE_OK) {
+        status = sticky(strategy, error);
+        if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
+            return strategy_end(strategy, error); /* of a dataset: the others hear of it */
+        }
+    }
+    if (status != CADRE_OK) {
+        return status;
+    }
+    reports_flush(strategy);
+    CADRE_TRY(await_devices(strategy, error));
+    if (strategy->state == STATE_WARM) {
+        CADRE_TRY(join_at_the_end(strategy, ret_void, error));
+        if (strategy->state == STATE_WARM) {
+            return CADRE_OK; /* the job ended meanwhile, without it */
+        }
+    }
+    CADRE_TRY(sync_restore(strategy, error)); /* its program found no step left to do */
+    const struct cadre_error undone = strategy->undone;
+    CADRE_TRY(end_in_order(strategy, ret_void, error));
+    *error = undone; /* all is saved as it was before that step */
+    return undone.code;
+}
+
+int cadre_finish(cadre_strategy *strategy)
+{
+    struct cadre_error error = {0};
+    bool is_void = false;
+    int exit_code = 1;
+    cadre_status status = finish(strategy, &is_void, &error);
+    if (status != CADRE_OK && strategy_lives(strategy) && preemption_left(strategy, &exit_code)) {
+        border(status, &error); /* all is saved, and said */
+    } else if (status != CADRE_OK) {
+        border(status, &error);
+        if (strategy_lives(strategy)) {
+            reports_end(strategy);
+        }
+        show_failure(&error);
+    }
+    if (is_void) {
+        _exit(1); /* protocol rule 16: nothing of the program may run after its loop */
+    }
+    cadre_strategy_release(strategy);
+    return status == CADRE_OK ? 0 : exit_code;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The life of a strategy: its parts are opened one after the other, and closed the other way round.
+ */
+#ifndef CADRE_RUNTIME_LIFETIME_H
+#define CADRE_RUNTIME_LIFETIME_H
+
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
+ * takes; it ends with the strategy. */
+struct strategy_shape {
+    enum strategy_kind kind;
+    struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
+    struct device_list parameter;
+    struct crew_state *crew;
+};
+
+/* Makes it and comes into the job's first generation. The lists and the crew are taken over, also
+ * on error. */
+cadre_status strategy_create(
+    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
+
+/* What every constructor asks first: the process is one task, and a plain program is that already,
+ * also behind its end. */
+cadre_status strategy_check_program(const char *function, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/lifecycle/participants.h"
+
+#include "worker/library/runtime/collectives/collectives.h"
+#include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/input/input_participant.h"
+#include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/roles/chief.h"
+#include "worker/library/runtime/state/state_participant.h"
+#include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/variables/variables_participant.h"
+
+/* From top to bottom. What a step does at each moment reads downwards where it begins, and upwards
+ * where it ends:
+ *
+ *                 begin, bind, complete        returned, commit, undo      a generation
+ *   preemption    may stop the job here
+ *   input         refreshes, announces         feed, place in the epoch    positions, cut anew
+ *   state         copies for a checkpoint                                  state, its text
+ *   crew
+ *   outputs                                    lends, or drops             those of the last step
+ *   variables     folds what is on read        keeps, or puts back
+ *   collectives   the implicit one             ends what was started
+ *   devices       binds; settles               come to rest
+ */
+const struct participant *const strategy_participants[] = {
+    &preemption_participant,
+    &input_participant,
+    &state_participant,
+    &crew_participant,
+    &outputs_participant,
+    &variables_participant,
+    &collectives_participant,
+    &devices_participant,
+};
+
+const uint32_t strategy_participant_count =
+    sizeof strategy_participants / sizeof strategy_participants[0];

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Metrics: a rule, and a variable that is summed when it is read. */
+#include "cadre/metric.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/device.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/variables/assign.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/metrics/metric_terms.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+struct cadre_metric {
+    struct metric_rule rule;  /* its name is the one below */
+    cadre_variable *variable; /* the strategy's; this metric's own where there is none */
+    bool own;
+    char name[LIMIT_NAME_BYTES];
+};
+
+/* --- creation --- */
+
+static cadre_status fill_in(cadre_metric_kind kind, const cadre_metric_options *options,
+    struct metric_rule *ret_rule, struct cadre_error *error)
+{
+    static const cadre_metric_options defaults = {0};
+    options = options == NULL ? &defaults : options;
+    *ret_rule = (struct metric_rule){.kind = kind,
+        .threshold = options->threshold == 0 ? 0.5 : options->threshold,
+        .k = options->k == 0 ? 5 : options->k,
+        .thresholds = options->thresholds == 0 ? 200 : options->thresholds};
+    if (kind < CADRE_METRIC_SUM || kind > CADRE_METRIC_AUC) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%d is no kind of metric; use one of enum cadre_metric_kind", (int)kind);
+    }
+    if (ret_rule->thresholds < 2 || ret_rule->thresholds > METRIC_THRESHOLDS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a metric was asked for with %u thresholds; give 2 to %d", ret_rule->thresholds,
+            METRIC_THRESHOLDS_MAX);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status create_variable(cadre_strategy *strategy, const char *name,
+    const struct metric_rule *rule, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    int64_t dims[2];
+    uint32_t rank = metric_state_dims(rule, dims);
+    CADRE_ASSERT(rank <= CADRE_COUNT_OF(dims));
+    const cadre_variable_options options = {
+        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+    cadre_status status =
+        cadre_variable_create(strategy, name, CADRE_F64, rank, dims, &options, ret_variable);
+    return status == CADRE_OK ? status
+                              : cadre_error_set(error, status, "%s", cadre_error_message());
+}
+
+cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kind, const char *name,
+    const cadre_metric_options *options, cadre_metric **ret_metric)
+{
+    struct cadre_error error = {0};
+    struct metric_rule rule;
+    cadre_status status = argument_require(ret_metric, __func__, "ret_metric", &error);
+    if (status == CADRE_OK) {
+        *ret_metric = NULL;
+        status = fill_in(kind, options, &rule, &error);
+    }
+    if (status != CADRE_OK) {
+        return border(status, &error);
+    }
+    cadre_metric *metric = calloc(1, sizeof *metric);
+    if (metric == NULL) {
+        return border(
+            cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a metric"), &error);
+    }
+    metric->rule = rule;
+    status = create_variable(strategy, name, &rule, &metric->variable, &error);
+    if (status != CADRE_OK) {
+        free(metric);
+        return border(status, &error);
+    }
+    snprintf(metric->name, sizeof metric->name, "%s", name);
+    metric->rule.name = metric->name;
+    metric->own = cadre_variable_kind(metric->variable) == CADRE_VARIABLE_REGULAR;
+    *ret_metric = metric;
+    return CADRE_OK;
+}
+
+void cadre_metric_release(cadre_metric *metric)
+{
+    if (metric != NULL && metric->own) { /* else it may be gone, and another one lie there */
+        cadre_variable_release(metric->variable);
+    }
+    free(metric);
+}
+
+const char *cadre_metric_name(const cadre_metric *metric)
+{
+    return metric == NULL ? "" : metric->rule.name;
+}
+
+cadre_variable *cadre_metric_variable(const cadre_metric *metric)
+{
+    return metric == NULL || !variable_lives(metric->variable) ? NULL : metric->variable;
+}
+
+/* --- counting --- */
+
+static cadre_status check_context(
+    const cadre_replica *replica, const cadre_metric *metric, struct cadre_error *error)
+{
+    static const char function[] = "cadre_metric_update";
+    CADRE_TRY(argument_require(metric, function, "metric", error));
+    if (replica != NULL) {
+        CADRE_TRY(step_require_here(replica, function, error));
+        return variable_require_own(replica, metric->variable, function, error);
+    }
+    CADRE_TRY(variable_enter(metric->variable, function, error));
+    return cadre_variable_kind(metric->variable) == CADRE_VARIABLE_REGULAR
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                     "metric '%s' was updated outside of a replica function, where it is not known "
+                     "which replica saw the values; update it in the function given to cadre_run",
+                     metric->rule.name);
+}
+
+static cadre_status update(cadre_replica *replica, const cadre_metric *metric,
+    const struct metric_batch *batch, struct cadre_error *error)
+{
+    cadre_tensor *counted = NULL;
+    int64_t dims[2];
+    uint32_t rank = metric_state_dims(&metric->rule, dims);
+    CADRE_TRY(tensor_create(CADRE_F64, rank, dims, &counted, error));
+    CADRE_ASSERT(cadre_tensor_count(counted) == metric->variable->count);
+    cadre_status status = metric_count(&metric->rule, batch, cadre_tensor_data(counted), error);
+    if (status == CADRE_OK) {
+        const struct assignment added = {.function = "cadre_metric_update",
+            .how = CADRE_ASSIGN_ADD,
+            .variable = metric->variable,
+            .value = counted};
+        status = assign_make(replica, &added, error);
+    }
+    cadre_tensor_release(counted);
+    return status;
+}
+
+cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
+    const cadre_tensor *values, const cadre_tensor *targets, const cadre_tensor *weights)
+{
+    struct cadre_error error = {0};
+    const struct metric_batch batch = {.values = values, .targets = targets, .weights = weights};
+    cadre_status status = check_context(replica, metric, &error);
+    if (status == CADRE_OK) {
+        status = tensor_require(values, __func__, "values", &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(targets, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = tensor_require_host(weights, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = metric_check(&metric->rule, &batch, &error);
+    }
+    if (status == CADRE_OK) {
+        status = update(replica, metric, &batch, &error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, &error);
+    }
+    return border(status, &error);
+}
+
+/* --- the result --- */
+
+cadre_status cadre_metric_result(
+    const cadre_replica *replica, const cadre_metric *metric, double *ret_result)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(metric, __func__, "metric", &error);
+    if (status == CADRE_OK) {
+        status = argument_require(ret_result, __func__, "ret_result", &error);
+    }
+    if (status == CADRE_OK && !variable_lives(metric->variable)) {
+        status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "cadre_metric_result was called with a metric whose strategy has ended; call it "
+            "before");
+    }
+    if (status == CADRE_OK) {
+        const double *counted = cadre_variable_read(replica, metric->variable);
+        if (counted == NULL) { /* it said why */
+            return CADRE_FAILED_PRECONDITION;
+        }
+        *ret_result = metric_result(&metric->rule, counted);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_metric_reset(cadre_metric *metric)
+{
+    struct cadre_error error = {0};
+    cadre_tensor *zero = NULL;
+    cadre_status status = argument_require(metric, __func__, "metric", &error);
+    if (status == CADRE_OK) {
+        status = variable_enter(metric->variable, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = literal_tensor(metric->variable, 0, &zero, &error);
+    }
+    if (status == CADRE_OK) {
+        const struct assignment set_back = {
+            .function = __func__, .how = CADRE_ASSIGN, .variable = metric->variable, .value = zero};
+        status = assign_make(NULL, &set_back, &error);
+    }
+    cadre_tensor_release(zero);
+    return border(status, &error);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/preemption/preemption.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "cadre/preemption.h"
+#include "common/base/clock.h"
+#include "common/model/job.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/preemption/notice.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/input/reports.h"
+
+_Static_assert(CADRE_EXIT_PREEMPTED == JOB_EXIT_PREEMPTED, "a task and its job exit with the same");
+
+#define GRACE_SECONDS_MAX 1e6
+
+struct preemption {
+    cadre_preemption_options options;
+    struct notice notice;
+    bool watched; /* the notice is */
+    bool kept;    /* save_function was called */
+    bool saves;   /* it is under way */
+};
+
+/* --- the handler --- */
+
+static cadre_status watch_signals(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(preemption->options.grace_seconds >= 0);
+    double grace_us = preemption->options.grace_seconds * (double)CADRE_US_PER_S;
+    notice_unwatch(&preemption->notice);
+    preemption->notice = (struct notice){.task = strategy->task, .grace_us = (uint64_t)grace_us};
+    preemption->watched = false;
+    if (preemption->options.off) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(notice_watch(&preemption->notice, strategy->environment->daemon_pid, error));
+    preemption->watched = true;
+    return CADRE_OK;
+}
+
+cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->preemption == NULL);
+    strategy->preemption = calloc(1, sizeof *strategy->preemption);
+    if (strategy->preemption == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the handler of preemption");
+    }
+    return strategy->environment->preemption ? watch_signals(strategy, error) : CADRE_OK;
+}
+
+void preemption_close(struct cadre_strategy *strategy)
+{
+    if (strategy->preemption != NULL) {
+        notice_unwatch(&strategy->preemption->notice);
+        free(strategy->preemption);
+        strategy->preemption = NULL;
+    }
+}
+
+/* --- leaving --- */
+
+cadre_status preemption_refuse(
+    const struct cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    if (strategy->preemption == NULL || !strategy->preemption->saves) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called by the save_function of cadre_preemption_handler_set, where the job stops "
+        "for good; keep what the program wants to keep there, and return",
+        function);
+}
+
+bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
+{
+    const struct preemption *preemption = strategy->preemption;
+    bool left = preemption != NULL && strategy->left;
+    if (left && ret_exit_code != NULL) {
+        int own = preemption->options.exit_code;
+        *ret_exit_code = own != 0 ? own : CADRE_EXIT_PREEMPTED;
+    }
+    return left;
+}
+
+static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(!strategy->left);
+    const struct environment *environment = strategy->environment;
+    unsigned long long position = (unsigned long long)strategy_position(strategy);
+    int exit_code = CADRE_EXIT_PREEMPTED;
+    strategy->left = true;
+    cadre_error_set(error, CADRE_CANCELLED, "preempted: saved at step %llu", position);
+    strategy->failed = *error;
+    (void)preemption_left(strategy, &exit_code);
+    cadre_check_exits(CADRE_CANCELLED, exit_code); /* of what the program does not expect */
+    if (environment->by_hand && strategy->roster.rank == 0) {
+        reports_end(strategy);
+        show_warning("preempted: saved at step %llu; CADRE_RESTORE=%s/checkpoint-%llu.json goes on "
+                     "from there",
+            position,
+            environment->checkpoint_folder[0] != '\0' ? environment->checkpoint_folder
+                                                      : environment->output_folder,
+            position);
+    }
+    if (preemption->options.exit_function != NULL) {
+        preemption->options.exit_function(strategy, preemption->options.user);
+    }
+    return error->code;
+}
+
+/* In one generation; ABORTED and its like: a member was lost, and another one follows. */
+static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct preemption *preemption = strategy->preemption;
+    CADRE_ASSERT(!preemption->saves);
+    bool is_void = false;
+    if (!preemption->kept && preemption->options.save_function != NULL) {
+        preemption->kept = true;
+        preemption->saves = true;
+        preemption->options.save_function(strategy, preemption->options.user);
+        preemption->saves = false;
+    }
+    CADRE_TRY(checkpoint_to_stop(strategy, error));
+    cadre_status status = task_await_bye(strategy->task, &is_void, error);
+    return is_void ? strategy_end(strategy, error) : status;
+}
+
+cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->preemption != NULL);
+    while (task_stops(strategy->task)) {
+        cadre_status status = save_and_wait(strategy, error);
+        struct cadre_error cause = *error;
+        if (status != CADRE_OK && !task_dismissed(strategy->task)) {
+            if (!strategy_is_peers(status) || strategy->failed.code != CADRE_OK) {
+                return strategy_end(strategy, error);
+            }
+            status = strategy_regroup(strategy, &cause, error);
+        }
+        if (task_dismissed(strategy->task)) {
+            return leave(strategy, error);
+        }
+        CADRE_TRY(status);
+    }
+    return CADRE_OK;
+}
+
+const struct participant preemption_participant = {
+    .name = "preemption",
+    .close = preemption_close,
+    .allow = preemption_refuse,
+    .halt = preemption_meet,
+};
+
+/* --- public --- */
+
+static cadre_status check_options(
+    const cadre_preemption_options *options, struct cadre_error *error)
+{
+    double grace = options->grace_seconds;
+    if (!isfinite(grace) || grace < 0 || grace > GRACE_SECONDS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_preemption_handler_set: grace_seconds is %g; give 0 to %g", grace,
+            GRACE_SECONDS_MAX);
+    }
+    if (options->exit_code < 0 || options->exit_code > 255) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_preemption_handler_set: exit_code is %d; give 1 to 255, or 0 for %d",
+            options->exit_code, CADRE_EXIT_PREEMPTED);
+    }
+    return CADRE_OK;
+}
+
+cadre_status cadre_preemption_handler_set(
+    cadre_strategy *strategy, const cadre_preemption_options *options)
+{
+    const cadre_preemption_options defaults = {.off = false};
+    struct cadre_error error = {0};
+    cadre_status status = strategy_enter(strategy, __func__, &error);
+    if (status == CADRE_OK && options == NULL) {
+        options = &defaults;
+    }
+    if (status == CADRE_OK) {
+        status = check_options(options, &error);
+    }
+    if (status == CADRE_OK) {
+        strategy->preemption->options = *options;
+        status = watch_signals(strategy, &error);
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_preempt(cadre_strategy *strategy)
+{
+    struct cadre_error error = {0};
+    if (!strategy_lives(strategy)) {
+        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+                          "cadre_preempt was called with a strategy that has ended; nothing is "
+                          "left to save"),
+            &error);
+    }
+    if (strategy->preemption->watched) {
+        notice_give(&strategy->preemption->notice);
+    } else {
+        task_preempt(strategy->task, true);
+    }
+    return CADRE_OK;
+}
+
+bool cadre_preempted(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) && preemption_left(strategy, NULL);
+}

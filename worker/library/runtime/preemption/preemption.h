@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The task's side of a preemption: a notice travels up, the coordinator answers with a halt (STOP)
+ * at one step; there the chief saves, and all wait for bye. */
+#ifndef CADRE_RUNTIME_PREEMPTION_H
+#define CADRE_RUNTIME_PREEMPTION_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+struct cadre_strategy;
+struct participant;
+
+/* With the strategy: SIGTERM is handled where that is the default. */
+cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error);
+/* Before the task is closed. */
+void preemption_close(struct cadre_strategy *strategy);
+
+/* In the program's thread, where it begins a step and the datasets tell which: so whoever goes on
+ * from what is saved finds the way there. When the job stops where this task stands, saves,
+ * waits for bye and returns CANCELLED, finally. CADRE_OK: it goes on. Other errors are final. */
+cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error);
+
+/* FAILED_PRECONDITION when save_function calls `function`, which begins or ends a step or more. */
+cadre_status preemption_refuse(
+    const struct cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+extern const struct participant preemption_participant;
+
+/* Whether this task has left its job so, and what cadre_finish returns then. */
+bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/program/program.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/crash/crash.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
+#include "worker/library/runtime/program/restore_position.h"
+#include "worker/library/runtime/border/show.h"
+
+/* The process is one task of one job: this is its only global state besides its strategies. */
+static struct {
+    bool initialised;
+    struct environment environment;
+    struct crew threads;            /* of a crew that is made by hand */
+    struct session *session;        /* connected and not yet taken */
+    struct cluster_member *cluster; /* NULL: none */
+    bool taken;                     /* the session of the cluster */
+} program;
+
+const struct environment *program_environment(void)
+{
+    return program.initialised ? &program.environment : NULL;
+}
+
+const struct cluster_member *program_cluster(void)
+{
+    return program.cluster;
+}
+
+bool program_cluster_met(void)
+{
+    return program.taken;
+}
+
+void program_set_cluster(struct cluster_member *member)
+{
+    CADRE_ASSERT(member == NULL || member->place < member->tasks);
+    struct environment *environment = &program.environment;
+    cluster_member_close(program.cluster);
+    program.cluster = member;
+    environment->attached = member != NULL;
+    environment->slot = member == NULL ? 0 : member->place;
+    environment->role = member == NULL ? ROLE_NONE : member->role;
+    bool in_crew = environment->role != ROLE_NONE;
+    environment->crew = in_crew ? member->crew : program.threads;
+    environment->index = in_crew ? member->place - crew_first(&member->crew, environment->role) : 0;
+    environment->tasks = member == NULL || in_crew ? 1 : member->tasks; /* of the ledger */
+    environment->tasks_min = environment->tasks;
+    if (member != NULL) {
+        cluster_address_host(&member->own, environment->mesh_host);
+    }
+}
+
+static void prepare_crash(const struct environment *environment)
+{
+    char task[64] = "";
+    if (environment->attached) {
+        snprintf(task, sizeof task, "task %" PRIu32 " of job %" PRIu64, environment->slot,
+            environment->job);
+    }
+    if (environment->backtrace) {
+        crash_prepare(task);
+    }
+}
+
+cadre_status program_begin(struct cadre_error *error)
+{
+    if (program.initialised) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_init was called a second time; call it once, first in main");
+    }
+    mesh_prepare_process(); /* it may exit while its threads still connect */
+    CADRE_TRY(environment_read(&program.environment, error));
+    prepare_crash(&program.environment); /* before there are threads */
+    if (program.environment.attached) {
+        CADRE_TRY(session_socket_open(program.environment.socket_path,
+            program.environment.daemon_returns, &program.session, error));
+    } else {
+        struct cluster_member *member;
+        program.threads = program.environment.crew;
+        CADRE_TRY(cluster_member_find(&program.environment, &member, error));
+        program_set_cluster(member);
+    }
+    program.initialised = true;
+    return CADRE_OK;
+}
+
+static cadre_status had_its_strategy(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "this task of job %llu had its strategy already; make one strategy in a program that is "
+        "one of several tasks",
+        (unsigned long long)program.environment.job);
+}
+
+/* Where CADRE_RESTORE goes on. Of a folder the task that holds the cluster together chooses, once,
+ * and the others follow: a file that is whole for one and damaged for another changes nothing. */
+static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *error)
+{
+    struct environment *environment = &program.environment;
+    if (environment->restore_path[0] == '\0') {
+        return CADRE_OK;
+    }
+    if (!restore_is_folder(environment->restore_path)) {
+        return restore_position(environment->restore_path, ret_restored, error);
+    }
+    if (program.cluster != NULL && program.cluster->place != 0) {
+        *ret_restored = RESTORED_AS_THE_FIRST;
+        return CADRE_OK;
+    }
+    char note[LIMIT_TEXT_BYTES];
+    CADRE_TRY(restore_choose(
+        environment->restore_path, sizeof environment->restore_path, ret_restored, note, error));
+    if (note[0] != '\0') {
+        show_warning("%s", note);
+    }
+    return CADRE_OK;
+}
+
+/* The sessions of a program that nobody started but its user. */
+static cadre_status open_by_hand(struct session **ret_session, struct cadre_error *error)
+{
+    CADRE_ASSERT(program.session == NULL); /* a daemon has none */
+    uint64_t restored = 0;
+    CADRE_TRY(find_restored(&restored, error));
+    if (program.cluster == NULL) {
+        return session_local_open(restored, ret_session, error);
+    }
+    if (program.taken) {
+        return had_its_strategy(error);
+    }
+    CADRE_TRY(session_cluster_open(program.cluster, restored, ret_session, error));
+    program.taken = true;
+    return CADRE_OK;
+}
+
+cadre_status program_take_session(struct session **ret_session, struct cadre_error *error)
+{
+    CADRE_ASSERT(program.initialised);
+    *ret_session = NULL;
+    if (program.environment.by_hand) {
+        return open_by_hand(ret_session, error);
+    }
+    if (program.session == NULL) {
+        return had_its_strategy(error);
+    }
+    program.session->slot = program.environment.slot;
+    program.session->incarnation = program.environment.incarnation;
+    *ret_session = program.session;
+    program.session = NULL;
+    return CADRE_OK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What cadre_init found out, and the session it opened: this process is one task of one job. */
+#ifndef CADRE_RUNTIME_PROGRAM_H
+#define CADRE_RUNTIME_PROGRAM_H
+
+#include "worker/library/runtime/cluster/cluster_member.h"
+#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/task/session.h"
+
+/* Reads the environment and finds out whose task this process is: of a daemon, whose socket it
+ * connects, of a cluster, or of none. Once. */
+cadre_status program_begin(struct cadre_error *error);
+
+/* NULL before program_begin. */
+const struct environment *program_environment(void);
+
+/* The cluster that the program is a task of; NULL: of none. */
+const struct cluster_member *program_cluster(void);
+
+/* The program is a task of that cluster (NULL: by itself), whatever it was of before; taken over.
+ * While it has no strategy. */
+void program_set_cluster(struct cluster_member *member);
+
+/* Whether a strategy has had that cluster's session. */
+bool program_cluster_met(void);
+
+/* The session for a new strategy, which becomes the caller's: the one that program_begin connected,
+ * a new one with the other tasks of the cluster, for which it waits, or a new coordinator inside
+ * the program. It knows what the coordinator calls this task. A job of several tasks has one
+ * session: FAILED_PRECONDITION after that, since the job's end was reported by it. */
+cadre_status program_take_session(struct session **ret_session, struct cadre_error *error);
+
+#endif

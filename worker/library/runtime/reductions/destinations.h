@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where results go to: devices that are named, or those of a variable. They are in the memory of
+ * the host, there once, and referred to by each place. */
+#ifndef CADRE_RUNTIME_DESTINATIONS_H
+#define CADRE_RUNTIME_DESTINATIONS_H
+
+#include <stdint.h>
+
+#include "cadre/cross_device.h"
+#include "cadre/replica.h"
+#include "common/base/error.h"
+
+/* How many places a result goes to, at least one. `destinations` NULL: one for each replica of this
+ * task. INVALID_ARGUMENT, FAILED_PRECONDITION: there is no such place here. */
+cadre_status destinations_count(const cadre_strategy *strategy,
+    const cadre_destinations *destinations, uint32_t *ret_places, struct cadre_error *error);
+
+/* A value with `components` tensors, whose references are taken over, at each place. */
+cadre_status destinations_place(uint32_t places, uint32_t components, cadre_tensor *tensors[],
+    cadre_per_replica **ret_value, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of cadre_reduce_to. */
+#ifndef CADRE_RUNTIME_REDUCE_TO_H
+#define CADRE_RUNTIME_REDUCE_TO_H
+
+#include <stdbool.h>
+
+#include "cadre/cross_device.h"
+#include "cadre/replica.h"
+#include "common/base/error.h"
+
+/* What each public `function` asks first. Also in the function of a merge call: it speaks for this
+ * task, which must be the only one. */
+cadre_status reduce_to_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* INVALID_ARGUMENT: it cannot be reduced so. */
+cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
+    cadre_per_replica *value, struct cadre_error *error);
+
+/* Whether each component is the same tensor on all replicas. */
+bool reduce_to_is_plain(const cadre_per_replica *value);
+
+/* The results of one value that was checked, one for each component. */
+cadre_status reduce_to_one(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
+    const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error);
+
+#endif

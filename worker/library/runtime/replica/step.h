@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One step on the local replicas: who may enter a collective, and whether all make the same ones.
+ * The rule of admission is protocol rule 1: a replica enters a step's first collective only when
+ * the coordinator has released the step.
+ *
+ * That all replicas make the same call the mesh finds out: each gives it a note, with a key of all
+ * that must be equal and a text by which a difference names it. That one makes fewer calls than
+ * another of its task is found out here, by counting; the mesh could only wait. */
+#ifndef CADRE_RUNTIME_STEP_H
+#define CADRE_RUNTIME_STEP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/replica.h"
+#include "cadre/variable.h"
+#include "common/base/error.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/replica/collective_list.h"
+#include "worker/library/runtime/strategy/step_state.h"
+
+/* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
+#define STEP_PLACE_BYTES 56
+
+/* Texts that a replica remembers: most programs make fewer different calls in a step. */
+#define STEP_TEXTS 16
+
+/* What a replica asks of a collective. What is borrowed is looked at while the call begins. */
+struct step_call {
+    const char *function; /* as the program called it */
+    uint64_t key;         /* of all that must be equal; tells `function` and the rest apart too */
+    int64_t root;         /* whose tensors all get; -1: nobody's */
+    size_t tensor_count;
+    const cadre_tensor
+        *first;          /* of the tensors; NULL: there is none, or they are not to be named */
+    bool on_device;      /* they are in the memory of the replica's device */
+    uint64_t timeout_us; /* 0: the job's */
+};
+
+/* How a call stands before the mesh. Lies still while it is used: `mesh` points to `text`. */
+struct step_note {
+    struct mesh_note mesh;
+    char text[MESH_NOTE_BYTES];
+};
+
+/* "replica 3 calls cadre_broadcast from replica 0 with f32 [2]", made once and kept. */
+struct step_text {
+    uint64_t key; /* 0: empty */
+    size_t length;
+    char text[MESH_NOTE_BYTES - STEP_PLACE_BYTES];
+};
+
+/* What a replica does, as it says with a plain store in `doing`. */
+enum replica_doing {
+    REPLICA_AWAY = 0, /* its part of the step is over, or not begun */
+    REPLICA_WORKS,    /* its function runs, or what follows it in a step; collectives too */
+    REPLICA_MEETS     /* in cadre_merge_call */
+};
+
+#define APPLY_MAX 8 /* functions of a replica in a step */
+
+/* Of one replica, only touched by the thread that runs it, or while none does. */
+struct apply_list {
+    struct {
+        cadre_apply_function function;
+        void *user;
+    } calls[APPLY_MAX];
+    uint32_t count;
+    bool running; /* one of them is being called */
+};
+
+struct collective_queue;
+struct cadre_buckets;
+
+struct cadre_replica {
+    cadre_strategy *strategy;
+    uint32_t id;
+    uint32_t local;
+    struct device *device;   /* whose memory its tensors are in; NULL: the host's */
+    bool active;             /* its function is running */
+    atomic_uint doing;       /* enum replica_doing */
+    atomic_uint collectives; /* begun in this step */
+    struct cadre_error
+        collective_failed; /* the first refusal or failure of this step; code not OK */
+    bool all_know;  /* its failure is one that every replica has seen in the same collective */
+    bool feed_told; /* what it is fed was told in this step */
+    cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
+    bool outputs_taken;                       /* their references are the library's */
+    cadre_status status;                      /* of its part of the step */
+    struct cadre_error error;
+    struct collective_list list;    /* for calls of the thread that runs its function */
+    struct collective_queue *queue; /* what it has started and not waited for; NULL: none yet */
+    struct cadre_buckets *buckets;  /* kept from one use to the next; NULL: none yet */
+    struct step_text texts[STEP_TEXTS];
+    struct apply_list apply; /* what it asked for in this step */
+};
+
+/* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.
+ */
+void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
+    uint32_t input_count, const struct step_feed *own);
+
+/* The replicas have returned. */
+void step_end(cadre_strategy *strategy);
+
+/* FAILED_PRECONDITION for `function` called with a replica whose function is not running: of what
+ * any thread may ask that the function waits for. */
+cadre_status step_require(
+    const cadre_replica *replica, const char *function, struct cadre_error *error);
+
+/* The same for what counts in the order of a replica's calls: also in any thread but the one that
+ * runs its function. Never looks into another replica, which may be gone. */
+cadre_status step_require_here(
+    const cadre_replica *replica, const char *function, struct cadre_error *error);
+
+/* Keeps a refusal that the program may not look at: replicas that went on would not be equal. Does
+ * nothing for a replica that is not the calling thread's. */
+void step_refused(cadre_replica *replica, const struct cadre_error *error);
+
+/* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
+ * kept with it. NULL: none. */
+cadre_replica *step_writer(void);
+
+/* A replica's collective begins, in the order of its calls: counts it, without any wait. *ret_note
+ * is what to give to the mesh, as often as the collective calls it. INVALID_ARGUMENT when another
+ * local replica is through with fewer collectives, or waits for this one in a merge call. */
+cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
+    struct step_note *ret_note, struct cadre_error *error);
+
+/* Before the mesh is called, in any thread: waits until the coordinator has released the step, once
+ * a step. */
+cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error);
+
+/* After each collective of a replica, in its thread: a failure is kept, since the function may not
+ * look at it. INVALID_ARGUMENT is one that all replicas have come to alike. Returns `status`. */
+cadre_status step_collective_end(
+    cadre_replica *replica, cadre_status status, struct cadre_error *error);
+
+/* After a replica's function returned OK, or failed as all others do: INVALID_ARGUMENT when another
+ * has begun more collectives. */
+cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error);
+
+#endif

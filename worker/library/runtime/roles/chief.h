@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What hangs on a chief's strategy: its parameters, the scheduler of its closures, and by hand the
+ * threads that are the others. */
+#ifndef CADRE_RUNTIME_ROLES_CHIEF_H
+#define CADRE_RUNTIME_ROLES_CHIEF_H
+
+#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/strategy/participant.h"
+
+/* The process is this chief from now on; waits until the servers are there. Ended by chief_end,
+ * also after an error. */
+cadre_status chief_begin(
+    struct crew_state *crew, cadre_strategy *strategy, bool by_hand, struct cadre_error *error);
+
+/* Ends all that runs for it, and its connections; the directory is there until crew_free. */
+void chief_end(struct crew_state *crew);
+
+/* The crew as a part of the chief's strategy. */
+extern const struct participant crew_participant;
+
+#endif

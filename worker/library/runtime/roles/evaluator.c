@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The evaluator's loop: between two evaluations it asks the servers now and then how far the
+ * training is. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cadre/program.h"
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/crew/attendant.h"
+#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/crew/progress_note.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/program/program.h"
+
+#define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
+#define INTERVAL_S_MAX (365.0 * 24 * 3600)
+
+/* Of the process's only evaluator, which is one thread. */
+static struct {
+    struct crew_state *crew;
+    bool begun;
+    bool over;
+    struct cadre_error failed;
+    struct progress_note seen; /* when the last evaluation began */
+    uint64_t left_us;          /* when it was handed out */
+    uint64_t evaluations;
+    char names[LIMIT_METRICS][LIMIT_NAME_BYTES]; /* of this evaluation */
+    struct metric metrics[LIMIT_METRICS];
+    size_t metric_count;
+} evaluator;
+
+static bool is_evaluator(void)
+{
+    const struct environment *environment = program_environment();
+    return environment != NULL && environment->role == ROLE_EVALUATOR;
+}
+
+/* It runs no closure that could be given up. */
+static bool is_unwanted(void)
+{
+    return false;
+}
+
+static cadre_status begin(struct cadre_error *error)
+{
+    CADRE_ASSERT(evaluator.crew == NULL);
+    struct crew_state *crew;
+    CADRE_TRY(crew_begin(&crew, error));
+    evaluator.crew = crew;
+    const struct attendant_options options = {
+        .session = crew->session, .directory = crew->directory, .address = crew->address};
+    crew->session = NULL;
+    CADRE_TRY(attendant_open(&options, &crew->attendant, error));
+    crew_set_current(crew);
+    CADRE_TRY(crew_meet(crew, is_unwanted, error));
+    return parameters_begin(crew, error);
+}
+
+/* --- waiting for something to evaluate --- */
+
+/* Whether there is: *ret_final: and nothing will follow. */
+static cadre_status look(
+    bool *ret_new, bool *ret_final, struct progress_note *ret_note, struct cadre_error *error)
+{
+    struct cadre_error ended = {0};
+    *ret_final = directory_ended(evaluator.crew->directory, &ended) != CADRE_OK;
+    if (*ret_final && ended.code != CADRE_CANCELLED) {
+        *error = ended;
+        return ended.code;
+    }
+    cadre_status status = progress_note_read(evaluator.crew, ret_note, error);
+    *ret_new = status == CADRE_OK &&
+               (ret_note->pushes != evaluator.seen.pushes || ret_note->step != evaluator.seen.step);
+    return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
+}
+
+/* Until `until_us`, or the end of the job. */
+static void pause_until(uint64_t until_us)
+{
+    struct directory *directory = evaluator.crew->directory;
+    uint64_t seen = directory_await_change(directory, 0, 0);
+    uint64_t now_us;
+    while (directory_ended(directory, NULL) == CADRE_OK &&
+           (now_us = clock_monotonic_us()) < until_us) {
+        seen = directory_await_change(directory, seen, until_us - now_us);
+    }
+}
+
+/* PENDING: there is something to evaluate; OK: the job is over. */
+static cadre_status await_next(double interval_s, struct cadre_error *error)
+{
+    struct progress_note note;
+    bool is_new = false;
+    bool is_final = false;
+    if (evaluator.evaluations > 0) {
+        pause_until(evaluator.left_us + (uint64_t)(interval_s * CADRE_US_PER_S));
+    }
+    for (;;) {
+        CADRE_TRY(look(&is_new, &is_final, &note, error));
+        if (is_new || is_final) {
+            break;
+        }
+        pause_until(clock_monotonic_us() + ASK_US);
+    }
+    evaluator.over = is_final;
+    evaluator.seen = note;
+    return is_new ? CADRE_PENDING : CADRE_OK;
+}
+
+static cadre_status next(double interval_s, struct cadre_error *error)
+{
+    if (evaluator.over) {
+        return CADRE_OK;
+    }
+    if (!(interval_s >= 0 && interval_s <= INTERVAL_S_MAX)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_next_evaluation was given an interval of %g s; give 0 to %.0f", interval_s,
+            INTERVAL_S_MAX);
+    }
+    if (!evaluator.begun) {
+        evaluator.begun = true;
+        CADRE_TRY(begin(error));
+    }
+    return await_next(interval_s, error);
+}
+
+bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
+{
+    struct cadre_error error = {0};
+    if (!is_evaluator() || evaluator.failed.code != CADRE_OK) {
+        return false;
+    }
+    cadre_status status = next(interval_s, &error);
+    if (status == CADRE_CANCELLED) {
+        status = CADRE_OK; /* the job was over before it began, or its servers are gone */
+        evaluator.over = true;
+    }
+    if (status != CADRE_PENDING && status != CADRE_OK) {
+        border(status, &error);
+        evaluator.failed = error;
+        evaluator.failed.code = status;
+    }
+    if (status != CADRE_PENDING) {
+        return false;
+    }
+    evaluator.evaluations++;
+    evaluator.metric_count = 0;
+    evaluator.left_us = clock_monotonic_us();
+    if (ret_step != NULL) {
+        *ret_step = evaluator.seen.step;
+    }
+    return true;
+}
+
+/* --- what it finds out --- */
+
+static cadre_status keep_metric(const char *name, double value, struct cadre_error *error)
+{
+    CADRE_ASSERT(evaluator.metric_count <= LIMIT_METRICS);
+    CADRE_TRY(name_check("number of an evaluation", name, error));
+    size_t i = 0;
+    while (i < evaluator.metric_count && strcmp(evaluator.names[i], name) != 0) {
+        i++;
+    }
+    if (i == LIMIT_METRICS) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "'%s' is one number too many of this evaluation, which may have %d", name,
+            LIMIT_METRICS);
+    }
+    if (i == evaluator.metric_count) {
+        snprintf(evaluator.names[i], sizeof evaluator.names[i], "%s", name);
+        evaluator.metric_count++;
+    }
+    evaluator.metrics[i] = (struct metric){.name = evaluator.names[i], .value = value};
+    return CADRE_OK;
+}
+
+static cadre_status report(const char *name, double value, struct cadre_error *error)
+{
+    if (evaluator.evaluations == 0 || evaluator.crew == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_report_evaluation was called outside of an evaluation; call it in a task of "
+            "type evaluator, after cadre_next_evaluation has returned true");
+    }
+    CADRE_TRY(keep_metric(name, value, error));
+    const struct progress progress = {.stream = "evaluation",
+        .epoch = evaluator.evaluations - 1,
+        .step = evaluator.seen.step,
+        .left_s = -1,
+        .metrics = evaluator.metrics,
+        .metric_count = evaluator.metric_count};
+    attendant_progress(evaluator.crew->attendant, &progress);
+    return CADRE_OK;
+}
+
+cadre_status cadre_report_evaluation(const char *name, double value)
+{
+    struct cadre_error error = {0};
+    return border(report(name, value, &error), &error);
+}
+
+/* Whether the job already knows why it ends, or has to be told. */
+static void tell_failure(void)
+{
+    struct crew_state *crew = evaluator.crew;
+    if (crew != NULL && crew->attendant != NULL &&
+        directory_ended(crew->directory, NULL) == CADRE_OK) {
+        attendant_failed(crew->attendant, &evaluator.failed);
+    }
+}
+
+int cadre_evaluator_finish(void)
+{
+    struct cadre_error error = evaluator.failed;
+    if (!is_evaluator()) {
+        cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "cadre_evaluator_finish was called in a task that is no evaluator; call it where "
+            "cadre_task_type_of() is CADRE_TASK_EVALUATOR");
+    }
+    if (error.code != CADRE_OK) {
+        tell_failure();
+        border(error.code, &error);
+        show_failure(&error);
+    }
+    evaluator.over = true;
+    if (evaluator.crew != NULL) {
+        parameters_end(evaluator.crew);
+    }
+    crew_free(evaluator.crew);
+    evaluator.crew = NULL;
+    return error.code == CADRE_OK ? 0 : 1;
+}

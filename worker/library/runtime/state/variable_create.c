@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Creating variables: what may be created, and the initial value that all replicas get. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/variables/colocate.h"
+#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/strategy/scope.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_plain.h"
+
+/* --- what may be created --- */
+
+static cadre_status check_strings(
+    const char *name, const cadre_variable_options *options, struct cadre_error *error)
+{
+    bool plain = options->synchronization != CADRE_SYNC_ON_READ &&
+                 options->aggregation == CADRE_AGGREGATION_NONE &&
+                 options->initializer.kind == CADRE_INITIALIZER_ZEROS;
+    return plain ? CADRE_OK
+                 : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                       "variable '%s': strings are mirrored, begin empty and cannot be combined; "
+                       "leave the options at their zeros and assign it in cross-replica context",
+                       name);
+}
+
+static cadre_status check_on_read(const char *name, cadre_dtype dtype,
+    const cadre_variable_options *options, struct cadre_error *error)
+{
+    if (options->aggregation == CADRE_AGGREGATION_NONE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': CADRE_SYNC_ON_READ needs an aggregation that says what reading it "
+            "gives; use CADRE_AGGREGATION_SUM, MEAN or ONLY_FIRST_REPLICA",
+            name);
+    }
+    if (options->aggregation == CADRE_AGGREGATION_SUM && dtype == CADRE_BOOL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': truth values cannot be summed; use a number type", name);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status check_options(const char *name, cadre_dtype dtype,
+    const cadre_variable_options *options, struct cadre_error *error)
+{
+    if (options->synchronization != CADRE_SYNC_AUTO &&
+        options->synchronization != CADRE_SYNC_ON_WRITE &&
+        options->synchronization != CADRE_SYNC_ON_READ) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': synchronization %d is not one a distributed variable can have; use "
+            "CADRE_SYNC_AUTO",
+            name, (int)options->synchronization);
+    }
+    if (options->aggregation < CADRE_AGGREGATION_NONE ||
+        options->aggregation > CADRE_AGGREGATION_ONLY_FIRST_REPLICA) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': %d is no aggregation; use one of enum cadre_aggregation", name,
+            (int)options->aggregation);
+    }
+    if (dtype == CADRE_STRING) {
+        return check_strings(name, options, error);
+    }
+    if (options->aggregation == CADRE_AGGREGATION_MEAN && dtype > CADRE_BF16) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': CADRE_AGGREGATION_MEAN needs a floating type, not %s", name,
+            cadre_dtype_name(dtype));
+    }
+    return options->synchronization == CADRE_SYNC_ON_READ
+               ? check_on_read(name, dtype, options, error)
+               : CADRE_OK;
+}
+
+static cadre_status check_creation(const struct variable_plan *plan, struct cadre_error *error)
+{
+    const cadre_strategy *strategy = plan->strategy;
+    const cadre_variable *with = NULL;
+    const char *name = plan->name;
+    CADRE_TRY(name_check("variable", name, error));
+    CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
+    CADRE_TRY(colocate_with(plan, &with, error));
+    if (strategy == NULL) {
+        return CADRE_OK;
+    }
+    if (cadre_variable_find(strategy, name) != NULL) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a variable '%s' exists in this strategy; give the new one another name", name);
+    }
+    if (registered_stands_as(strategy, name)) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a registered state stands in checkpoints as '%s'; give the variable another name",
+            name);
+    }
+    if (streamed_stands_as(strategy, name)) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a parameter, or what its optimizer remembers, stands in checkpoints as '%s'; give the "
+            "variable another name",
+            name);
+    }
+    if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' was created after the first step; create all variables before", name);
+    }
+    return CADRE_OK;
+}
+
+/* --- its initial value --- */
+
+/* Whether each replica has a component that gets the chief's value. */
+static bool is_shared_out(const cadre_variable *variable)
+{
+    return variable->kind != CADRE_VARIABLE_AGGREGATING && variable->dtype != CADRE_STRING;
+}
+
+static uint64_t variable_key(const cadre_variable *variable)
+{
+    uint64_t key = collective_key(0, (uint64_t)variable->dtype);
+    key = collective_key(key, (uint64_t)variable->aggregation);
+    key = collective_key(key, variable->kind);
+    for (uint32_t i = 0; i < variable->rank; i++) {
+        key = collective_key(key, (uint64_t)variable->dims[i]);
+    }
+    return collective_key_text(key, variable->name);
+}
+
+struct sharing {
+    cadre_variable *variable;
+    const cadre_initializer *initializer;
+    cadre_tensor *strings;     /* owned; of the chief: what a variable of strings is restored to */
+    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
+    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    int64_t failures;          /* over all replicas; of local replica 0 */
+    int64_t replicas;          /* that the variable was created on; likewise */
+};
+
+/* What the job's checkpoint holds of it, in place of its initial value. */
+static cadre_status evaluate_restored(
+    cadre_strategy *strategy, struct sharing *sharing, void *values)
+{
+    CADRE_ASSERT(strategy->state == STATE_RESTORES);
+    const cadre_variable *variable = sharing->variable;
+    if (variable->dtype == CADRE_STRING) {
+        cadre_tensor_release(sharing->strings);
+        return restore_strings(strategy, variable, &sharing->strings, &sharing->own);
+    }
+    const struct state_tensor tensor = state_tensor_of(variable);
+    return restore_tensor(strategy, &tensor, values, &sharing->own);
+}
+
+/* Into `values`, which is in the host's memory. */
+static cadre_status evaluate(struct sharing *sharing, void *values)
+{
+    cadre_variable *variable = sharing->variable;
+    cadre_strategy *strategy = variable->strategy;
+    sharing->own = (struct cadre_error){0};
+    if (strategy->state == STATE_RESTORES) {
+        return evaluate_restored(strategy, sharing, values);
+    }
+    if (variable->dtype == CADRE_STRING) {
+        return CADRE_OK; /* begins empty */
+    }
+    memset(values, 0, variable->bytes);
+    return initializer_fill(sharing->initializer, variable->name, variable->dtype, variable->count,
+        values, &sharing->own);
+}
+
+/* The chief's first replica evaluates the initial value; then all agree on what is created and
+ * whether the chief could, and get its value. Called again from the beginning, perhaps with another
+ * chief, when a task is lost meanwhile. */
+static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct sharing *sharing,
+    void *values, struct cadre_error *error)
+{
+    CADRE_ASSERT(local < strategy->local_replicas);
+    cadre_variable *variable = sharing->variable;
+    bool chief = strategy->roster.rank == 0 && local == 0;
+    int64_t failures = chief && evaluate(sharing, values) != CADRE_OK ? 1 : 0;
+    int64_t replicas = 1;
+    struct mesh_buffer sums[] = {
+        {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
+        {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64},
+    };
+    cadre_status status = collective_sum(strategy, local, sums, 2, variable_key(variable), error);
+    if (status == CADRE_INVALID_ARGUMENT) {
+        return cadre_error_wrap(error, status,
+            "variable '%s': the tasks do not create the same variables in the same order",
+            variable->name);
+    }
+    if (local == 0) {
+        sharing->failures = failures;
+        sharing->replicas = replicas;
+    }
+    if (status == CADRE_OK && failures != 0) {
+        return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
+    }
+    if (status == CADRE_OK && variable->dtype == CADRE_STRING &&
+        strategy->state == STATE_RESTORES) {
+        return restore_share_strings(strategy, local, variable, sharing->strings, error);
+    }
+    if (status != CADRE_OK || !is_shared_out(variable)) {
+        return status;
+    }
+    struct mesh_buffer value = {.data = values, .bytes = variable->bytes, .dtype = MESH_U8};
+    return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, NULL, error);
+}
+
+/* It travels through the host, also to components on devices: a part of the beginning, once. */
+static cadre_status share_here(
+    cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
+{
+    struct sharing *sharing = user;
+    cadre_variable *variable = sharing->variable;
+    if (variable->component_count == 0) {
+        return share_value(strategy, local, sharing, NULL, error);
+    }
+    struct variable_component *component = variable_component(variable, local);
+    void *values = NULL;
+    CADRE_TRY(component_edit_begin(variable, component, &values, error));
+    cadre_status status = share_value(strategy, local, sharing, values, error);
+    return component_edit_end(variable, component, values, status, error);
+}
+
+/* A task that joins a job that is under way evaluates for itself; the job's values come later. */
+static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *error)
+{
+    cadre_variable *variable = sharing->variable;
+    CADRE_FREE_AT_EXIT void *values = malloc(variable->bytes + 1);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the initial value of variable '%s'", variable->name);
+    }
+    cadre_status status = evaluate(sharing, values);
+    if (status != CADRE_OK) {
+        *error = sharing->own;
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < variable->component_count; i++) {
+        status = variable_from_host(
+            variable, &variable->components[i], 0, values, variable->bytes, error);
+    }
+    return status;
+}
+
+static cadre_status share_out(
+    cadre_strategy *strategy, struct sharing *sharing, struct cadre_error *error)
+{
+    static const char *const aggregations[] = {[CADRE_AGGREGATION_NONE] = "NONE",
+        [CADRE_AGGREGATION_SUM] = "SUM",
+        [CADRE_AGGREGATION_MEAN] = "MEAN",
+        [CADRE_AGGREGATION_ONLY_FIRST_REPLICA] = "ONLY_FIRST_REPLICA"};
+    const cadre_variable *variable = sharing->variable;
+    char what[STRATEGY_WHAT_BYTES];
+    char name[VARIABLE_SHORT_BYTES];
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape);
+    snprintf(what, sizeof what, "cadre_variable_create('%s', %.48s, CADRE_AGGREGATION_%s)",
+        variable_short_name(variable, name), shape, aggregations[variable->aggregation]);
+    return strategy_outside(strategy, what, share_here, sharing, error);
+}
+
+/* The reason that the first task had, if it could not. */
+static cadre_status verdict(const struct sharing *sharing, struct cadre_error *error)
+{
+    CADRE_ASSERT(sharing->own.code != CADRE_OK || sharing->theirs.code != CADRE_OK);
+    *error = sharing->own.code != CADRE_OK ? sharing->own : sharing->theirs;
+    return error->code;
+}
+
+/* With the value that all have shared. */
+static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
+    const struct sharing *sharing, struct cadre_error *error)
+{
+    if (sharing->own.code != CADRE_OK || sharing->failures != 0) {
+        cadre_status status = verdict(sharing, error);
+        /* What a checkpoint lacks no other attempt finds. */
+        return strategy->state == STATE_RESTORES ? strategy_fail(strategy, error) : status;
+    }
+    variable->restored = strategy->state == STATE_RESTORES;
+    if (variable->on_read) {
+        on_read_begin(variable, variable->restored ? 1 : (uint32_t)sharing->replicas);
+    }
+    if (variable->on_read && variable->restored) {
+        on_read_spread(variable);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
+    const cadre_initializer *initializer, struct cadre_error *error)
+{
+    cadre_status status = CADRE_OK;
+    struct sharing sharing = {
+        .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
+    if (strategy->variables->count == 0) {
+        status = checkpoint_probe(strategy, error); /* better than after hours of training */
+    }
+    if (status == CADRE_OK && strategy->state == STATE_WARM) {
+        status = evaluate_alone(&sharing, error);
+    } else if (status == CADRE_OK) {
+        bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
+        outside_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
+        status = share_out(strategy, &sharing, error);
+    }
+    if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
+        status = begin(strategy, variable, &sharing, error);
+    }
+    cadre_tensor_release(sharing.strings);
+    return status;
+}
+
+/* --- public --- */
+
+static cadre_status keep_variable(
+    cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->variables->count <= strategy->variables->capacity);
+    if (strategy->variables->count == strategy->variables->capacity) {
+        uint32_t capacity =
+            strategy->variables->capacity == 0 ? 16 : strategy->variables->capacity * 2;
+        cadre_variable **grown =
+            realloc(strategy->variables->list, capacity * sizeof strategy->variables->list[0]);
+        if (grown == NULL) {
+            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u variables",
+                strategy->variables->count + 1);
+        }
+        strategy->variables->list = grown;
+        strategy->variables->capacity = capacity;
+    }
+    uint32_t place = 0;
+    variable_place(strategy, variable->name, &place);
+    CADRE_ASSERT(place <= strategy->variables->count);
+    cadre_variable **at = &strategy->variables->list[place];
+    memmove(at + 1, at, (strategy->variables->count - place) * sizeof *at);
+    *at = variable;
+    strategy->variables->count++;
+    return CADRE_OK;
+}
+
+static cadre_status create_in(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    cadre_strategy *strategy = plan->strategy;
+    cadre_variable *variable = NULL;
+    CADRE_TRY(variable_new(plan, &variable, error));
+    cadre_status status = initialize(strategy, variable, &plan->options->initializer, error);
+    if (status == CADRE_OK) {
+        status = keep_variable(strategy, variable, error);
+    }
+    if (status != CADRE_OK) {
+        outside_drop(strategy, variable->components[0].value);
+        variable_free(variable);
+        return status;
+    }
+    *ret_variable = variable;
+    return CADRE_OK;
+}
+
+cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
+    uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
+    cadre_variable **ret_variable)
+{
+    static const cadre_variable_options defaults = {0};
+    struct cadre_error error = {0};
+    const struct variable_plan plan = {.strategy = strategy != NULL ? strategy : scope_current(),
+        .name = name,
+        .dtype = dtype,
+        .rank = rank,
+        .dims = dims,
+        .options = options == NULL ? &defaults : options};
+    cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
+    if (status == CADRE_OK) {
+        *ret_variable = NULL;
+        status = plan.strategy == NULL ? context_require_cross(__func__, &error)
+                                       : strategy_enter(plan.strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = check_creation(&plan, &error);
+    }
+    if (status == CADRE_OK) {
+        status = plan.strategy == NULL ? plain_create(&plan, ret_variable, &error)
+                                       : create_in(&plan, ret_variable, &error);
+    }
+    return border(status, &error);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/step/outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/device/tensor_references.h"
+#include "worker/library/runtime/regroup/points.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/regroup/transfer.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/step/step_block.h"
+#include "worker/library/runtime/values/values.h"
+
+struct outputs_part {
+    cadre_per_replica *lent[CADRE_OUTPUTS_MAX]; /* of the last step, to the program */
+    uint32_t count;
+    struct applied_step applied;
+    struct step_block passed; /* while a generation forms: what is given, or was taken ... */
+    struct taken_step taken;  /* ... and read */
+};
+
+/* --- in a step --- */
+
+/* Each with a reference that is nobody else's. */
+static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct cadre_error *error)
+{
+    uint32_t missing = count;
+    for (uint32_t i = 0; i < count; i++) {
+        bool given = tensor_take(replica->outputs[i]);
+        missing = given || missing < count ? missing : i;
+    }
+    replica->outputs_taken = true;
+    return missing == count
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "replica %u: its function gave output %u without a reference: it was "
+                     "released, or is an input, or another output too; retain the tensor once for "
+                     "each output that it is",
+                     replica->id, missing);
+}
+
+cadre_status outputs_take(cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
+        bool made = replica->outputs[i] != NULL;
+        if (made && i >= n_outputs) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "replica %u: its function made output %u, and cadre_run was asked for %u outputs",
+                replica->id, i, n_outputs);
+        }
+        if (!made && i < n_outputs) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "replica %u: its function left output %u of %u empty; give it a tensor",
+                replica->id, i, n_outputs);
+        }
+    }
+    return take_outputs(replica, n_outputs, error);
+}
+
+/* A tensor that is several outputs with one reference ends after the last of them: all are taken
+ * before one is dropped. */
+void outputs_drop(cadre_strategy *strategy)
+{
+    for (uint32_t local = 0; local < strategy->local_replicas; local++) {
+        cadre_replica *replica = &strategy->replicas[local];
+        for (uint32_t i = 0; !replica->outputs_taken && i < CADRE_OUTPUTS_MAX; i++) {
+            if (replica->outputs[i] != NULL) {
+                (void)tensor_take(replica->outputs[i]);
+            }
+        }
+        replica->outputs_taken = true;
+    }
+    for (uint32_t local = 0; local < strategy->local_replicas; local++) {
+        for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
+            tensor_drop(strategy->replicas[local].outputs[i]);
+            strategy->replicas[local].outputs[i] = NULL;
+        }
+    }
+}
+
+static void drop_lent(struct outputs_part *part)
+{
+    for (uint32_t i = 0; i < part->count; i++) {
+        per_replica_drop(part->lent[i]);
+    }
+    part->count = 0;
+}
+
+/* Those of the step before are kept until now: a task that was frozen in it may have asked for
+ * them. */
+static void lend(struct step_order *order)
+{
+    cadre_strategy *strategy = order->strategy;
+    struct outputs_part *part = strategy->outputs;
+    drop_lent(part);
+    for (uint32_t i = 0; i < order->n_outputs; i++) {
+        cadre_per_replica *value = order->values[i];
+        CADRE_ASSERT(value != NULL);
+        for (uint32_t local = 0; local < strategy->local_replicas; local++) {
+            cadre_tensor **output = &strategy->replicas[local].outputs[i];
+            *per_replica_at(value, 0, local) = *output;
+            *output = NULL;
+        }
+        part->lent[i] = value;
+        order->values[i] = NULL;
+        order->ret_outputs[i] = value;
+        value->shown = true;
+        per_replica_lend(value);
+    }
+    part->count = order->n_outputs;
+}
+
+static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+{
+    (void)aborted;
+    (void)cause;
+    outputs_drop(strategy);
+    return true;
+}
+
+void outputs_note(const struct step_order *order)
+{
+    order->strategy->outputs->applied = (struct applied_step){.known = true,
+        .position = order->position,
+        .collectives = order->strategy->step.collectives_begun,
+        .stream = order->stream,
+        .feed = order->feed};
+}
+
+bool outputs_known(const cadre_strategy *strategy)
+{
+    return strategy->outputs->applied.known;
+}
+
+/* --- a step that this task was frozen in, and others applied --- */
+
+static cadre_status adopt(struct step_order *order, struct cadre_error *error)
+{
+    struct outputs_part *part = order->strategy->outputs;
+    uint32_t stream = order->stream;
+    if (part->applied.stream != stream || part->count != order->n_outputs) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "step %llu is one of stream %u with %u outputs here, and of stream %u with %u outputs "
+            "on the tasks that had applied it; all tasks must take the same steps",
+            (unsigned long long)order->position, stream, order->n_outputs, part->applied.stream,
+            part->count);
+    }
+    order->feed = part->applied.feed;
+    for (uint32_t i = 0; i < order->n_outputs; i++) {
+        order->ret_outputs[i] = part->lent[i];
+    }
+    part->applied.known = true;
+    part->applied.position = order->position;
+    return CADRE_OK;
+}
+
+static void tell(const cadre_strategy *strategy, struct point *point)
+{
+    const struct applied_step *applied = &strategy->outputs->applied;
+    if (applied->known && applied->position + 1 == point->position) {
+        point->flags |= POINT_STEP;
+        point->applied_collectives = applied->collectives;
+    }
+}
+
+static cadre_status prepare(
+    cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
+{
+    struct outputs_part *part = strategy->outputs;
+    CADRE_ASSERT(part->passed.bytes == NULL);
+    return passing->gives && passing->step
+               ? step_block_make(&part->applied, part->lent, part->count, strategy->local_replicas,
+                     &part->passed, error)
+               : CADRE_OK;
+}
+
+static cadre_status read_block(
+    void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
+{
+    (void)error; /* it is in the host's memory */
+    const struct step_block *block = user;
+    CADRE_ASSERT(offset + bytes <= block->size);
+    memcpy(into, block->bytes + offset, bytes);
+    return CADRE_OK;
+}
+
+static cadre_status write_block(void *user, uint64_t total, size_t offset, const void *from,
+    size_t bytes, struct cadre_error *error)
+{
+    struct step_block *block = user;
+    if (offset == 0) {
+        free(block->bytes);
+        *block = (struct step_block){.bytes = malloc((size_t)total + 1), .size = (size_t)total};
+    }
+    if (block->bytes == NULL) {
+        *block = (struct step_block){0};
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for %llu bytes of another task", (unsigned long long)total);
+    }
+    CADRE_ASSERT(offset + bytes <= block->size);
+    if (bytes > 0) {
+        memcpy(block->bytes + offset, from, bytes);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct passing *passing,
+    struct cadre_error *error)
+{
+    struct outputs_part *part = strategy->outputs;
+    if (!passing->step) {
+        return CADRE_OK;
+    }
+    const struct transfer transfer = {.what = "the outputs of the last step",
+        .source = passing->source,
+        .bytes = part->passed.size,
+        .read = read_block,
+        .write = passing->takes_step ? write_block : NULL,
+        .user = &part->passed};
+    return transfer_run(strategy, local, &transfer, error);
+}
+
+static cadre_status read_taken(
+    cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
+{
+    struct outputs_part *part = strategy->outputs;
+    return passing->takes_step
+               ? step_block_read(&part->passed, strategy->local_replicas, &part->taken, error)
+               : CADRE_OK;
+}
+
+/* Its outputs are the lent ones. */
+static cadre_status enter(
+    cadre_strategy *strategy, enum entrance entrance, struct cadre_error *error)
+{
+    struct outputs_part *part = strategy->outputs;
+    (void)error;
+    struct taken_step *taken = &part->taken;
+    if (!taken->any) {
+        return CADRE_OK;
+    }
+    CADRE_ASSERT(entrance == ENTERS_ADOPTING);
+    drop_lent(part);
+    part->applied = taken->applied;
+    part->count = taken->output_count;
+    memcpy(part->lent, taken->outputs, sizeof part->lent);
+    for (uint32_t i = 0; i < part->count; i++) {
+        per_replica_lend(part->lent[i]);
+    }
+    *taken = (struct taken_step){0};
+    return CADRE_OK;
+}
+
+static void settle(cadre_strategy *strategy)
+{
+    struct outputs_part *part = strategy->outputs;
+    free(part->passed.bytes);
+    part->passed = (struct step_block){0};
+    taken_step_clear(&part->taken);
+}
+
+/* --- its life --- */
+
+static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
+{
+    strategy->outputs = calloc(1, sizeof *strategy->outputs);
+    return strategy->outputs != NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for outputs of steps");
+}
+
+static void close_part(cadre_strategy *strategy)
+{
+    if (strategy->outputs != NULL) {
+        drop_lent(strategy->outputs);
+    }
+}
+
+static void free_part(cadre_strategy *strategy)
+{
+    CADRE_ASSERT(strategy->outputs == NULL || strategy->outputs->count == 0);
+    free(strategy->outputs);
+    strategy->outputs = NULL;
+}
+
+const struct participant outputs_participant = {
+    .name = "outputs",
+    .open = open_part,
+    .close = close_part,
+    .free = free_part,
+    .commit = lend,
+    .undo = undo,
+    .adopt = adopt,
+    .tell = tell,
+    .prepare = prepare,
+    .pass = pass,
+    .read = read_taken,
+    .enter = enter,
+    .settle = settle,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What replica functions give back: one value for each output of cadre_run. Those of a step stay
+ * lent to the program until the next one is applied: until then a task that was frozen in it may
+ * have to adopt them (protocol rule 28). */
+#ifndef CADRE_RUNTIME_STEP_OUTPUTS_H
+#define CADRE_RUNTIME_STEP_OUTPUTS_H
+
+#include "worker/library/runtime/strategy/strategy.h"
+
+extern const struct participant outputs_participant;
+
+/* Of one replica whose function has returned well, in its thread: INVALID_ARGUMENT when they are
+ * not as many as asked for, each with a reference of its own. They are the library's then. */
+cadre_status outputs_take(cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error);
+
+/* Of all replicas: what was not lent ends. */
+void outputs_drop(cadre_strategy *strategy);
+
+/* The step of `order` is applied here: it is the last one from now on. */
+void outputs_note(const struct step_order *order);
+
+/* Whether a step was applied in this process, or taken over. */
+bool outputs_known(const cadre_strategy *strategy);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/step/run_replica.h"
+
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor_references.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/step/merge_call.h"
+#include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/values/value_memory.h"
+#include "worker/library/runtime/values/values.h"
+
+static cadre_status released_output(
+    const cadre_replica *replica, uint32_t output, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "replica %u: its function released output %u, whose reference cadre_run takes; leave that "
+        "one, or retain the tensor before releasing it",
+        replica->id, output);
+}
+
+static cadre_status call_function(
+    struct run *run, cadre_replica *replica, struct cadre_error *error)
+{
+    static const struct cadre_error none;
+    cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+    CADRE_ASSERT(
+        run->order.input == NULL || run->order.input->components <= CADRE_ELEMENT_TENSORS_MAX);
+    for (uint32_t i = 0; run->order.input != NULL && i < run->order.input->components; i++) {
+        inputs[i] = *per_replica_at(run->order.input, i, replica->local);
+    }
+    /* Whatever failed on this thread before has nothing to do with this function. */
+    cadre_error_publish(&none);
+    struct tensor_places places;
+    tensor_places_enter(&places, replica->outputs, CADRE_OUTPUTS_MAX);
+    cadre_status status =
+        argument_status(run->function(replica, inputs, replica->outputs, run->user));
+    uint32_t released = tensor_places_leave(&places);
+    if (status == CADRE_OK) {
+        return released == CADRE_OUTPUTS_MAX ? CADRE_OK : released_output(replica, released, error);
+    }
+    if (replica->all_know) {
+        *error = replica->collective_failed;
+        return error->code;
+    }
+    const char *message = cadre_error_message();
+    if (message[0] == '\0') {
+        return cadre_error_set(error, status,
+            "replica %u: its function returned %s and left no message; say why with cadre_fail",
+            replica->id, cadre_status_name(status));
+    }
+    return cadre_error_set(error, status, "replica %u: %s", replica->id, message);
+}
+
+bool run_lost_peers(const cadre_replica *replica)
+{
+    return strategy_is_peers(replica->collective_failed.code);
+}
+
+/* Its function, and what belongs to it: what it left with the parts ends with it. */
+static cadre_status run_function(struct run *run, cadre_replica *replica)
+{
+    const cadre_strategy *strategy = replica->strategy;
+    struct cadre_error missed;
+    enum tensor_memory_kind memory = value_memory_enter(strategy);
+    cadre_status status = participants_bind(strategy, replica, &replica->error);
+    if (status == CADRE_OK) {
+        status = call_function(run, replica, &replica->error);
+    }
+    value_memory_leave(memory);
+    participants_returned(strategy, replica, status == CADRE_OK ? NULL : &replica->error);
+    if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
+        replica->error = replica->collective_failed; /* the function did not look */
+        status = replica->error.code;
+    }
+    if (merge_returned(replica, status == CADRE_OK ? NULL : &replica->error, &missed) != CADRE_OK) {
+        replica->error = missed;
+        status = missed.code;
+    }
+    return status;
+}
+
+/* Others may be waiting for this one in a collective that it will never enter, unless it failed in
+ * one that failed on all of them. */
+static cadre_status release_others(struct run *run, cadre_replica *replica, cadre_status status)
+{
+    struct mesh *mesh = replica->strategy->mesh;
+    struct cadre_error counts;
+    bool release =
+        status != CADRE_OK && !replica->all_know && !task_halted(replica->strategy->task);
+    if (!release && !run_lost_peers(replica) && step_replica_end(replica, &counts) != CADRE_OK) {
+        release = true;
+        if (status == CADRE_OK) {
+            replica->error = counts;
+            status = counts.code;
+        }
+    }
+    if (release) {
+        atomic_store(&run->aborted, true);
+        mesh->ops->abort(mesh, replica->error.text);
+    }
+    return status;
+}
+
+void run_replica(uint32_t local, void *user)
+{
+    struct run *run = user;
+    cadre_strategy *strategy = run->order.strategy;
+    cadre_replica *replica = &strategy->replicas[local];
+    CADRE_ASSERT(local < strategy->local_replicas);
+    CADRE_ASSERT(!replica->active);
+    replica->error.code = CADRE_OK;
+    replica->error.text[0] = '\0'; /* emptied, without writing half a kilobyte in each step */
+    replica->active = true;
+    replica->outputs_taken = false;
+    atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
+    context_replica_enter(replica, strategy);
+    cadre_status status = run_function(run, replica);
+    if (status == CADRE_OK) {
+        status = outputs_take(replica, run->order.n_outputs, &replica->error);
+    }
+    if (status == CADRE_OK) {
+        status = participants_complete(strategy, replica, &replica->error);
+    }
+    context_replica_leave();
+    replica->active = false;
+    replica->status = release_others(run, replica, status);
+    atomic_store_explicit(&replica->doing, REPLICA_AWAY, memory_order_relaxed);
+}

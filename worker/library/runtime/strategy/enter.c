@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every call with a strategy asks first. */
+#include "cadre/strategy.h"
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/scope.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* By hand workers are threads of the chief's program, and know its strategy. */
+bool strategy_on_worker(const cadre_strategy *strategy)
+{
+    CADRE_ASSERT(strategy != NULL);
+    return strategy->crew != NULL && context_worker();
+}
+
+cadre_status strategy_require_inside(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    CADRE_TRY(context_require_cross(function, error));
+    CADRE_TRY(argument_require(strategy, function, "strategy", error));
+    if (!strategy_lives(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called after the strategy had ended, and with it all that was made in it; call "
+            "it before cadre_finish",
+            function);
+    }
+    if (strategy_on_worker(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called in a function that a worker runs; call it in the chief's program, "
+            "outside of closures",
+            function);
+    }
+    CADRE_TRY(scope_require(strategy, function, error));
+    if (atomic_load(&strategy->step.running) && context_strategy() == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by another thread while a step is running; call it between steps",
+            function);
+    }
+    return CADRE_OK;
+}
+
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    CADRE_TRY(strategy_require_inside(strategy, function, error));
+    if (context_strategy() != NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called inside %s, while a step is running; call it between steps", function,
+            context_merging() ? "the function of cadre_merge_call" : "an update of a variable");
+    }
+    return CADRE_OK;
+}
+
+cadre_status strategy_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    cadre_status status = strategy_require(strategy, function, error);
+    return status == CADRE_OK ? strategy_check(strategy, error) : status;
+}
+
+/* --- public --- */
+
+uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) ? strategy_tasks(strategy) * strategy->local_replicas : 0;
+}
+
+uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) ? strategy->local_replicas : 0;
+}
+
+bool cadre_strategy_is_chief(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) && strategy_rank_of(strategy) == 0;
+}
+
+uint64_t cadre_strategy_position(const cadre_strategy *strategy)
+{
+    return strategy_lives(strategy) ? strategy_position(strategy) : 0;
+}

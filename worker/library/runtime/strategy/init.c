@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program's beginning, and an end that was forgotten. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cadre/program.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/cluster/session_cluster.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+static pid_t begun_by; /* the process that called cadre_init: a child of it has no task */
+
+/* The process ends. What it has said last is heard; and a program that forgets cadre_finish
+ * succeeds, as far as anybody can see, and leaves nothing. */
+static void look_back(int exit_status, void *user)
+{
+    CADRE_ASSERT(begun_by != 0);
+    (void)user;
+    uint32_t at = 0;
+    const cadre_strategy *strategy;
+    if (getpid() != begun_by) {
+        return;
+    }
+    session_cluster_exit();
+    if (exit_status != 0) {
+        return;
+    }
+    while ((strategy = living_next(&at)) != NULL) {
+        if (strategy->failed.code == CADRE_OK && strategy_position(strategy) > 0) {
+            struct cadre_error error;
+            cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+                "the program ended after %llu steps without cadre_finish, so that nothing was "
+                "saved; end main with `return cadre_finish(strategy)`",
+                (unsigned long long)strategy_position(strategy));
+            show_failure(&error);
+        }
+    }
+}
+
+cadre_status cadre_init(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    struct cadre_error error = {0};
+    cadre_status status = program_begin(&error);
+    if (status == CADRE_OK) {
+        begun_by = getpid();
+        on_exit(look_back, NULL);
+    }
+    return border(status, &error);
+}
+
+const char *cadre_version(void)
+{
+    return CADRE_VERSION;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which strategy functions without a strategy argument mean: that of the innermost context of the
+ * calling thread.
+ *
+ *     replica function, merge call, update    its strategy's (border.h)
+ *     cadre_scope_enter                       of this thread, nesting
+ *     cadre_strategy_set                      of the process
+ *     none of them                            the only strategy that lives, if it is one */
+#ifndef CADRE_RUNTIME_SCOPE_H
+#define CADRE_RUNTIME_SCOPE_H
+
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* Scopes of one thread: those of the default strategy (NULL), inside of them those of one other. */
+struct scope {
+    uint32_t default_depth;
+    cadre_strategy *strategy;
+    uint64_t number; /* of the strategy: another one may come to live at its address */
+    uint32_t depth;
+};
+
+/* The thread's scopes are put aside, for a function of the program that begins with none; then they
+ * come back. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened. */
+struct scope scope_aside(void);
+cadre_status scope_back(const struct scope *scope, const char *function, struct cadre_error *error);
+
+/* What is current as cadre_strategy_current sees it: NULL outside of everything. */
+cadre_strategy *scope_current(void);
+
+/* FAILED_PRECONDITION when another strategy than this one is current ("mixing"). */
+cadre_status scope_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The strategy ends: it is no longer the process's. */
+void scope_forget(cadre_strategy *strategy);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The step at hand, as all parts of a strategy see it. What replica threads touch in each step lies
+ * together, in the strategy itself. */
+#ifndef CADRE_RUNTIME_STEP_STATE_H
+#define CADRE_RUNTIME_STEP_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What replicas are fed in a step: told by all in its first collective, so that every task knows
+ * what the whole step was fed, and what it should have been. */
+struct step_feed {
+    uint64_t samples;
+    uint64_t fed[2];
+    uint64_t expected[2]; /* the chief's */
+    uint64_t provable;    /* 1: the chief knows; else 0 */
+};
+
+struct step {
+    atomic_bool running; /* replica functions are being called */
+    uint64_t position;
+    _Atomic uint64_t begun; /* attempts at steps, ever */
+    int64_t global_rows;
+    uint32_t input_count;
+    uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
+    struct step_feed own;       /* of this task */
+    struct step_feed whole;     /* of all tasks, once `feed_known` */
+    bool feed_known;
+    atomic_bool admitted;
+    /* Collectives of the replica that returned with the fewest; UINT32_MAX: none has returned. A
+     * replica counts its call before it looks here, and one that returns writes here before it
+     * looks at the counts of the others: one of the two sees the other. */
+    atomic_uint ended_collectives;
+    /* Replicas that have come to a merge call and wait there. Who arrives counts itself before it
+     * looks who has returned, and who returns says so before it looks here: one of the two sees the
+     * other, and a step without merge calls needs no lock. */
+    atomic_uint meeting;
+    pthread_mutex_t lock;   /* over what follows, and who changes ended_collectives */
+    uint32_t ended_replica; /* which replica that is */
+};
+
+#endif

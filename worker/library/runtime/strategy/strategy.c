@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/strategy/strategy.h"
+
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+
+uint32_t strategy_rank_of(const cadre_strategy *strategy)
+{
+    return strategy->state == STATE_WARM ? strategy->warm_tasks : strategy->roster.rank;
+}
+
+uint32_t strategy_tasks(const cadre_strategy *strategy)
+{
+    return strategy->state == STATE_WARM ? strategy->warm_tasks + 1 : strategy->roster.member_count;
+}
+
+cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error)
+{
+    if (strategy->failed.code != CADRE_OK) {
+        return cadre_error_set(error, strategy->failed.code, "%s", strategy->failed.text);
+    }
+    return CADRE_OK;
+}
+
+bool strategy_is_peers(cadre_status code)
+{
+    return code == CADRE_ABORTED || code == CADRE_UNAVAILABLE || code == CADRE_DEADLINE_EXCEEDED ||
+           code == CADRE_CANCELLED;
+}
+
+cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(error->code != CADRE_OK);
+    task_failed(strategy->task, error);
+    strategy->failed = *error;
+    return error->code;
+}
+
+bool strategy_warm(const cadre_strategy *strategy)
+{
+    return strategy->state != STATE_PRESENT;
+}
+
+bool strategy_arrives(const cadre_strategy *strategy)
+{
+    return strategy->arrives;
+}
+
+uint64_t strategy_position(const cadre_strategy *strategy)
+{
+    CADRE_ASSERT(strategy->task != NULL);
+    return task_position(strategy->task);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state of a strategy that lives in this process, and the parts that make it up. */
+#ifndef CADRE_RUNTIME_STRATEGY_H
+#define CADRE_RUNTIME_STRATEGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/collective.h"
+#include "cadre/cross_device.h"
+#include "cadre/input.h"
+#include "cadre/replica.h"
+#include "cadre/variable.h"
+#include "common/base/error.h"
+#include "worker/library/device/tensor_memory.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/strategy/device_list.h"
+#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/strategy/step_state.h"
+#include "worker/library/runtime/task/task.h"
+
+enum strategy_kind {
+    STRATEGY_ONE_DEVICE = 0,
+    STRATEGY_MIRRORED,
+    STRATEGY_MULTI_WORKER_MIRRORED,
+    STRATEGY_CENTRAL_STORAGE, /* one storage of each variable; the computation is replicated */
+    STRATEGY_PARAMETER_SERVER /* of a crew's chief: one replica, and what the crew adds */
+};
+
+/* What this task has of the job's state. */
+enum strategy_state {
+    STATE_PRESENT = 0,
+    STATE_WARM,    /* it came later: prepares alone until its program comes to a step, then joins */
+    STATE_RESTORES /* the generation goes on from a checkpoint: variables begin with what it holds,
+                      and where it stands is taken over when all of them are made */
+};
+
+struct device;
+struct logical_devices;
+struct merge;
+struct outputs_part;
+struct regroup_part;
+struct state_part;
+struct variables_part;
+struct input_part;
+struct crew_state;
+
+struct cadre_strategy {
+    enum strategy_kind kind;
+    uint64_t number; /* of those that this process has made: no other ever has it */
+    const struct environment *environment;
+    const struct participant *const *participants; /* its parts, from top to bottom */
+    uint32_t participant_count;
+    struct device_list devices;              /* of the local replicas */
+    struct device_list parameter;            /* central storage: where variables are; else none */
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+    cadre_collective_options communication;  /* of collectives that say nothing else */
+    cadre_cross_device_ops cross_device;
+    char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
+    struct task *task;
+    struct crew_state *crew;        /* of a crew's chief; else NULL */
+    struct mesh_listener *listener; /* NULL in a job of one task by hand */
+    struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
+    struct mesh *mesh;
+    struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
+    bool connected; /* all devices are: the mesh carries between them what is in their memory */
+    enum strategy_state state;
+    uint32_t warm_tasks; /* while warm: tasks of the job's generation */
+    uint64_t layout;     /* counts how often the way of cutting batches has changed */
+    uint32_t local_replicas;
+    uint32_t replica_count; /* of all tasks */
+    uint32_t replica_first; /* global id of local replica 0 */
+    /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
+    enum tensor_memory_kind batch_memory;
+    struct replica_pool *pool;
+    struct hang_watch *hang_watch; /* NULL: of one local replica */
+    cadre_replica *replicas;       /* [local_replicas] */
+    struct step step;
+    struct merge *merge;
+    struct cadre_error failed; /* code not OK: final, given by all that follows */
+    bool left;                 /* the job left its machines: `failed` says so, and is no fault */
+    struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
+    struct regroup_part *regroup;
+    struct variables_part *variables;
+    struct input_part *input;
+    struct state_part *state_part;
+    struct outputs_part *outputs;
+    struct preemption *preemption;
+    bool changes; /* a variable between steps: a step of its own is no place of the loop */
+    bool arrives; /* it joined, and its program has not come to its first step */
+};
+
+/* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
+cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
+
+/* What every public `function` of cross-replica context asks first: that it is called there, with
+ * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
+ * a running step, and that this one has not failed. */
+cadre_status strategy_enter(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same without the question whether it has failed. */
+cadre_status strategy_require(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The same, for a function that runs no step and may be called inside a merge call or an update of
+ * a running one too. */
+cadre_status strategy_require_inside(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* Makes any error final, without repair. Returns the code. */
+cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error);
+
+/* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
+ * strategy_regroup is the answer to it, strategy_fail to all others. */
+bool strategy_is_peers(cadre_status code);
+
+/* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
+bool strategy_on_worker(const cadre_strategy *strategy);
+
+/* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
+bool strategy_warm(const cadre_strategy *strategy);
+
+/* Whether this task joined others that stand before a step, and its program is on its way there:
+ * what it still does before is done by them, in the state that it has from them. So it does not
+ * meet them, and changes nothing. */
+bool strategy_arrives(const cadre_strategy *strategy);
+
+/* The strategy that functions without a strategy argument mean: that of the context, the scope or
+ * the process (scope.h), or the only one that lives. NULL: there is none. */
+cadre_strategy *strategy_current(void);
+
+/* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
+bool strategy_lives(const cadre_strategy *strategy);
+
+/* The rank of this process's task now, or when its last strategy lived; 0 before the first. A warm
+ * task's is the one after all others. */
+uint32_t strategy_rank(void);
+uint32_t strategy_rank_of(const cadre_strategy *strategy);
+
+/* Tasks of the job, as the program is to see them: a warm one counts itself in. */
+uint32_t strategy_tasks(const cadre_strategy *strategy);
+
+/* Steps applied. */
+uint64_t strategy_position(const cadre_strategy *strategy);
+
+#endif
