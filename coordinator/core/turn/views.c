@@ -2,7 +2,7 @@
  * What the shell may look at: jobs, their tasks, members and workers, and the worker daemons. */
 #include "coordinator/core/state/state.h"
 
-#include "coordinator/core/job_text.h"
+#include "coordinator/core/turn/job_text.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"

@@ -3,7 +3,7 @@
  * it, as far as the step's list has room. What does not fit is said by the next step;
  * core_wake_us() asks for it at once. Jobs take turns, so that one with much to say does not keep
  * the others from their releases. */
-#include "coordinator/core/turn.h"
+#include "coordinator/core/turn/turn.h"
 
 #include "coordinator/core/decide/attend.h"
 #include "coordinator/core/decide/control.h"

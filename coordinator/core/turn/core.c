@@ -15,7 +15,7 @@
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
-#include "coordinator/core/turn.h"
+#include "coordinator/core/turn/turn.h"
 
 /* Hands out memory in order; with base NULL it only measures. */
 struct layout {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a job waits for, or why it is ending, in a sentence for people. */
-#include "coordinator/core/job_text.h"
+#include "coordinator/core/turn/job_text.h"
 
 #include "coordinator/core/facts/crew.h"
 #include "coordinator/core/facts/health.h"
