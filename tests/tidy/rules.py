@@ -192,6 +192,7 @@ LAYERS = {
                                                         "worker/library/runtime/variables/",
                                                         "worker/library/runtime/metrics/"],
     "worker/library/runtime/strategy/": BASE + PUBLIC + ["common/model/task_message.h",
+                                                         "worker/library/cluster/",
                                                          "worker/library/device/argument.h",
                                                          "worker/library/device/device_name.h",
                                                          "worker/library/device/tensor_memory.h",
@@ -219,6 +220,7 @@ LAYERS = {
                                                      "worker/library/runtime/step/"],
     "worker/library/runtime/state/": BASE + PUBLIC + ["common/model/", "common/checkpoint/",
                                                       "worker/library/crash/crash.h", "worker/library/device/",
+                                                      "worker/library/input/",
                                                       "worker/library/runtime/border/",
                                                       "worker/library/runtime/task/",
                                                       "worker/library/runtime/strategy/",
@@ -264,6 +266,7 @@ LAYERS = {
     "worker/library/runtime/plain/": BASE + PUBLIC + ["common/model/", "worker/library/crash/crash.h",
                                                       "worker/library/device/argument.h",
                                                       "worker/library/device/tensor_memory.h",
+                                                      "worker/library/mesh/mesh.h",
                                                       "worker/library/runtime/border/",
                                                       "worker/library/runtime/task/",
                                                       "worker/library/runtime/program/",
@@ -273,7 +276,8 @@ LAYERS = {
                                                       "worker/library/runtime/collectives/",
                                                       "worker/library/runtime/plain/"],
     # What begins and ends a program stands above all of them.
-    "worker/library/runtime/lifecycle/": BASE + PUBLIC + ["worker/library/device/", "worker/library/runtime/"],
+    "worker/library/runtime/lifecycle/": BASE + PUBLIC + ["worker/library/device/", "worker/library/mesh/mesh.h",
+                                                          "worker/library/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
     "worker/library/runtime/task/core_inside.c": MODEL + BASE + ["coordinator/core/core.h",
                                                                  "worker/library/runtime/task/"],
@@ -301,6 +305,7 @@ HOOKS = {"cadre_panic"}
 # Headers that are the interface of another folder than their own.
 IMPLEMENTED_IN = {
     "cadre/client.h": "common/client/",
+    "coordinator/core/core.h": "coordinator/core/turn/",
     "worker/library/mesh/mesh_device.h": "worker/library/mesh/device/",
 }
 
