@@ -41,7 +41,8 @@ static bool job_is_heard(const struct core *core, const struct job *job)
 {
     bool heard = false;
     CADRE_ASSERT(job->parties <= job->tasks);
-    for (uint32_t i = 0; i < job->parties && !heard; i++) {
+    bool wanted = !generation_is_void(job); /* else its tasks are about to be told to end */
+    for (uint32_t i = 0; i < job->parties && wanted && !heard; i++) {
         const struct party *party = job_party(core, job, i);
         heard = party->worker != NONE && lease_hears(core, party->worker) &&
                 party_carries(core, job, party);
