@@ -10,6 +10,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/collectives/collectives.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define TIMEOUT_MAX_S 1e9 /* more is as good as for ever */
@@ -39,7 +40,7 @@ static uint64_t microseconds(double seconds)
 
 uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
 {
-    return microseconds(strategy->communication.timeout_seconds);
+    return microseconds(strategy->collectives->communication.timeout_seconds);
 }
 
 /* Which implementation is asked for makes no difference here: tensors in host memory take the ring,
@@ -48,7 +49,7 @@ cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error)
 {
-    cadre_collective_options merged = strategy->communication;
+    cadre_collective_options merged = strategy->collectives->communication;
     if (options != NULL) {
         CADRE_TRY(check(options, error));
         merged.bytes_per_pack =
@@ -74,7 +75,7 @@ cadre_status cadre_strategy_set_communication(
         status = check(options, &error);
     }
     if (status == CADRE_OK) {
-        strategy->communication = *options;
+        strategy->collectives->communication = *options;
     }
     return border(status, &error);
 }

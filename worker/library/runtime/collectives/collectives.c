@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/collectives/collectives.h"
 
+#include <stdlib.h>
+
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/buckets.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/strategy/strategy.h"
+
+static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->collectives == NULL);
+    strategy->collectives = calloc(1, sizeof *strategy->collectives);
+    return strategy->collectives != NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                     "no memory for what collectives of the strategy have in common");
+}
+
+static void free_part(cadre_strategy *strategy)
+{
+    free(strategy->collectives);
+    strategy->collectives = NULL;
+}
 
 /* No replica is running, or ever will be: ends their threads for collectives, and frees what they
  * keep. */
@@ -37,7 +55,9 @@ static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
 
 const struct participant collectives_participant = {
     .name = "collectives",
+    .open = open_part,
     .close = close_part,
+    .free = free_part,
     .returned = returned,
     .complete = complete,
 };

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives as a part of a strategy. */
+ * Collectives as a part of a strategy, and what it keeps for them. */
 #ifndef CADRE_RUNTIME_COLLECTIVES_H
 #define CADRE_RUNTIME_COLLECTIVES_H
 
+#include "cadre/collective.h"
 #include "worker/library/runtime/strategy/participant.h"
+
+struct collectives_part {
+    cadre_collective_options communication; /* of collectives that say nothing else */
+};
 
 extern const struct participant collectives_participant;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/devices/devices_participant.h"
 
+#include <stdlib.h>
+
 #include "common/pure/assert.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
@@ -11,6 +13,12 @@
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->devices.count == strategy->local_replicas);
+    CADRE_ASSERT(strategy->devices_part == NULL);
+    strategy->devices_part = calloc(1, sizeof *strategy->devices_part);
+    if (strategy->devices_part == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the replicas' devices");
+    }
     CADRE_TRY(gpus_open(strategy, error));
     return replica_devices_open(strategy, error);
 }
@@ -22,6 +30,8 @@ static void free_part(cadre_strategy *strategy)
     replica_devices_close(strategy);
     device_list_clear(&strategy->devices);
     device_list_clear(&strategy->parameter);
+    free(strategy->devices_part);
+    strategy->devices_part = NULL;
 }
 
 static void returned(cadre_replica *replica, const struct cadre_error *failure)

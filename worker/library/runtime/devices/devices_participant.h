@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The replicas' devices as a part of a strategy. */
+ * The replicas' devices as a part of a strategy, and what it keeps of them. */
 #ifndef CADRE_RUNTIME_DEVICES_PARTICIPANT_H
 #define CADRE_RUNTIME_DEVICES_PARTICIPANT_H
 
+#include "worker/library/device/device_name.h"
 #include "worker/library/runtime/strategy/participant.h"
+
+struct logical_devices;
+
+struct devices_part {
+    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
+    struct logical_devices *logical;         /* of the replicas; NULL: one each */
+};
 
 extern const struct participant devices_participant;
 

@@ -13,6 +13,7 @@
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/living.h"
@@ -90,7 +91,7 @@ cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
         CADRE_ASSERT(strategy->replicas[i].device == NULL);
-        name_host(strategy->devices.names[i], strategy->host_name);
+        name_host(strategy->devices.names[i], strategy->devices_part->host_name);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));
         }

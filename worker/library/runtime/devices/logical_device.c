@@ -9,6 +9,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
 #include "worker/library/runtime/replica/replica_pool.h"
@@ -38,14 +39,15 @@ static void drop(struct logical_devices *logical)
 
 void logical_devices_close(cadre_strategy *strategy)
 {
-    struct logical_devices *logical = strategy->logical;
+    struct devices_part *part = strategy->devices_part;
+    struct logical_devices *logical = part == NULL ? NULL : part->logical;
     if (logical != NULL) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
             replica_pool_close(logical->threads[i].pool);
             CADRE_ASSERT(!logical->threads[i].running);
         }
         drop(logical);
-        strategy->logical = NULL;
+        part->logical = NULL;
     }
 }
 
@@ -57,11 +59,11 @@ static cadre_status set_assignment(
             "the assignment is for %u replicas and this task has %u; build it with as many",
             assignment->replicas, strategy->local_replicas);
     }
-    if (strategy->logical != NULL || outputs_known(strategy)) {
+    if (strategy->devices_part->logical != NULL || outputs_known(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s; set one assignment, before the first step",
-            strategy->logical != NULL ? "the strategy has an assignment of devices"
-                                      : "the first step was taken already");
+            strategy->devices_part->logical != NULL ? "the strategy has an assignment of devices"
+                                                    : "the first step was taken already");
     }
     struct logical_devices *logical =
         calloc(1, sizeof *logical + strategy->local_replicas * sizeof logical->threads[0]);
@@ -80,7 +82,7 @@ static cadre_status set_assignment(
         drop(logical);
         return status;
     }
-    strategy->logical = logical;
+    strategy->devices_part->logical = logical;
     return CADRE_OK;
 }
 
@@ -103,13 +105,14 @@ uint32_t cadre_logical_devices(const cadre_replica *replica)
     if (replica == NULL) {
         return 0;
     }
-    const struct logical_devices *logical = replica->strategy->logical;
+    const struct logical_devices *logical = replica->strategy->devices_part->logical;
     return logical == NULL ? 1 : logical->assignment->logical_devices;
 }
 
 struct device *const *logical_devices_all(const cadre_strategy *strategy)
 {
-    return strategy->logical == NULL ? NULL : strategy->logical->devices;
+    return strategy->devices_part->logical == NULL ? NULL
+                                                   : strategy->devices_part->logical->devices;
 }
 
 struct device *logical_device_of(const cadre_replica *replica, uint32_t logical_device)
@@ -118,8 +121,9 @@ struct device *logical_device_of(const cadre_replica *replica, uint32_t logical_
     if (logical_device == 0 || logical_device >= count) {
         return logical_device == 0 ? replica->device : NULL;
     }
-    CADRE_ASSERT(replica->local < replica->strategy->logical->assignment->replicas);
-    return replica->strategy->logical->devices[replica->local * count + logical_device];
+    CADRE_ASSERT(replica->local < replica->strategy->devices_part->logical->assignment->replicas);
+    return replica->strategy->devices_part->logical
+        ->devices[replica->local * count + logical_device];
 }
 
 cadre_status logical_device_check(
@@ -149,8 +153,8 @@ cadre_status cadre_logical_device_name(
     if (status == CADRE_OK) {
         const cadre_strategy *strategy = replica->strategy;
         status = device_name_parse(strategy->devices.pointers[replica->local], &spec, &error);
-        if (status == CADRE_OK && strategy->logical != NULL) {
-            const cadre_device_assignment *assignment = strategy->logical->assignment;
+        if (status == CADRE_OK && strategy->devices_part->logical != NULL) {
+            const cadre_device_assignment *assignment = strategy->devices_part->logical->assignment;
             spec.index =
                 (int32_t)assignment
                     ->devices[replica->local * assignment->logical_devices + logical_device];
@@ -199,7 +203,7 @@ static void call_one(uint32_t logical_device, void *user)
 static cadre_status run_round(
     const cadre_replica *replica, struct logical_call *call, struct cadre_error *error)
 {
-    struct logical_devices *logical = replica->strategy->logical;
+    struct logical_devices *logical = replica->strategy->devices_part->logical;
     CADRE_ASSERT(logical != NULL);
     CADRE_ASSERT(replica->local < logical->assignment->replicas);
     struct logical_threads *threads = &logical->threads[replica->local];

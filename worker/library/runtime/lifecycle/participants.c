@@ -5,6 +5,7 @@
 #include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/input/input_participant.h"
 #include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/state/state_participant.h"
 #include "worker/library/runtime/step/outputs.h"
@@ -19,6 +20,7 @@
  *   state         copies for a checkpoint                                  state, its text
  *   crew
  *   outputs                                    lends, or drops             those of the last step
+ *   reductions
  *   variables     folds what is on read        keeps, or puts back
  *   collectives   the implicit one             ends what was started
  *   devices       binds; settles               come to rest
@@ -29,6 +31,7 @@ const struct participant *const strategy_participants[] = {
     &state_participant,
     &crew_participant,
     &outputs_participant,
+    &reductions_participant,
     &variables_participant,
     &collectives_participant,
     &devices_participant,

@@ -7,6 +7,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/reductions/destinations.h"
 #include "worker/library/runtime/reductions/reduce_to.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -75,7 +76,7 @@ static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const uint32_t places[], uint32_t count,
     cadre_per_replica *ret_values[], struct cadre_error *error)
 {
-    size_t most = pack_bytes(&strategy->cross_device, values, count);
+    size_t most = pack_bytes(&strategy->reductions->cross_device, values, count);
     for (size_t at = 0; at < count;) {
         cadre_tensor *results[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
         size_t length = next_pack(values + at, count - at, most);

@@ -8,6 +8,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
@@ -66,7 +67,7 @@ void cadre_cross_device_packs(const size_t bytes[], size_t count, size_t bytes_p
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     cadre_cross_device_ops *ret_ops, struct cadre_error *error)
 {
-    *ret_ops = strategy->cross_device;
+    *ret_ops = strategy->reductions->cross_device;
     if (ret_ops->kind != CADRE_CROSS_DEVICE_AUTO) {
         return CADRE_OK;
     }
@@ -120,11 +121,12 @@ cadre_status cadre_strategy_set_cross_device_ops(
         status = check_ops(strategy, ops, &error);
     }
     if (status == CADRE_OK) {
-        strategy->cross_device = *ops;
+        strategy->reductions->cross_device = *ops;
         if (ops->reduce_to_device != NULL) { /* perhaps what cadre_strategy_cross_device_ops gave */
             size_t bytes = strlen(ops->reduce_to_device) + 1;
-            memmove(strategy->reduce_to_device, ops->reduce_to_device, bytes);
-            strategy->cross_device.reduce_to_device = strategy->reduce_to_device;
+            memmove(strategy->reductions->reduce_to_device, ops->reduce_to_device, bytes);
+            strategy->reductions->cross_device.reduce_to_device =
+                strategy->reductions->reduce_to_device;
         }
     }
     return border(status, &error);

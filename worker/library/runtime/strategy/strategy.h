@@ -52,13 +52,8 @@ struct cadre_strategy {
     const struct environment *environment;
     const struct participant *const *participants; /* its parts, from top to bottom */
     uint32_t participant_count;
-    struct device_list devices;              /* of the local replicas */
-    struct device_list parameter;            /* central storage: where variables are; else none */
-    char host_name[CADRE_DEVICE_NAME_BYTES]; /* of what is not on its replica's GPU */
-    struct logical_devices *logical;         /* of the replicas; NULL: one each */
-    cadre_collective_options communication;  /* of collectives that say nothing else */
-    cadre_cross_device_ops cross_device;
-    char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
+    struct device_list devices;   /* of the local replicas */
+    struct device_list parameter; /* central storage: where variables are; else none */
     struct task *task;
     struct crew_state *crew;        /* of a crew's chief; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
@@ -82,7 +77,11 @@ struct cadre_strategy {
     struct cadre_error failed; /* code not OK: final, given by all that follows */
     bool left;                 /* the job left its machines: `failed` says so, and is no fault */
     struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
+    /* What each part keeps is its own (strategy/participant.h). */
     struct regroup_part *regroup;
+    struct devices_part *devices_part;
+    struct collectives_part *collectives;
+    struct reductions_part *reductions;
     struct variables_part *variables;
     struct input_part *input;
     struct state_part *state_part;

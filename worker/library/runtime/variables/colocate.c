@@ -6,6 +6,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define COLOCATE_DEPTH_MAX 64
@@ -96,5 +97,5 @@ const char *cadre_variable_device(const cadre_variable *variable, uint32_t compo
     const char *name = list->pointers[component];
     bool on_host =
         variable->dtype == CADRE_STRING || variable->components[component].device == NULL;
-    return on_host && strstr(name, "GPU") != NULL ? strategy->host_name : name;
+    return on_host && strstr(name, "GPU") != NULL ? strategy->devices_part->host_name : name;
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions as a part of a strategy, and what it keeps for them. */
+#ifndef CADRE_RUNTIME_REDUCTIONS_H
+#define CADRE_RUNTIME_REDUCTIONS_H
+
+#include "cadre/cross_device.h"
+#include "worker/library/device/device_name.h"
+#include "worker/library/runtime/strategy/participant.h"
+
+struct reductions_part {
+    cadre_cross_device_ops cross_device;            /* how values get from device to device */
+    char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
+};
+
+extern const struct participant reductions_participant;
+
+#endif
