@@ -67,7 +67,7 @@ static struct held now_held(void)
 }
 
 /* The least bytes behind a step of an epoch: what threads hold for a moment comes and goes. In the
- * first one what is kept for later is still made. */
+ * first ones what is kept for later is still made (some 27,000, 7,000, 5,000 and 200 bytes). */
 static long long least_bytes[ELASTIC_EPOCHS];
 static struct held held_early;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program that the tests of an elastic job run: it trains over three epochs and evaluates after
+ * The program that the tests of an elastic job run: it trains over five epochs and evaluates after
  * each, and what it prints at the end depends on every sample and on the order of all steps. */
 #ifndef CADRE_TESTS_RUNTIME_ELASTIC_PROGRAM_H
 #define CADRE_TESTS_RUNTIME_ELASTIC_PROGRAM_H
@@ -8,7 +8,7 @@
 #define ELASTIC_STEPS        13 /* of an epoch */
 #define ELASTIC_TEST_SAMPLES 20
 #define ELASTIC_TEST_STEPS   5
-#define ELASTIC_EPOCHS       3
+#define ELASTIC_EPOCHS       5
 #define ELASTIC_PHASE_STEPS  8
 #define ELASTIC_POSITIONS    (ELASTIC_EPOCHS * (ELASTIC_STEPS + ELASTIC_TEST_STEPS))
 
