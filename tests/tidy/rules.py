@@ -122,7 +122,7 @@ LAYERS = {
                                                            "worker/library/preprocessing/reals.h",
                                                            "worker/library/runtime/border/border.h",
                                                            "worker/library/runtime/strategy/strategy.h",
-                                                           "worker/library/runtime/replica/step.h",
+                                                           "worker/library/runtime/replica/step_admission.h",
                                                            "worker/library/runtime/arithmetic/"],
     "worker/library/runtime/values/": BASE + PUBLIC + ["worker/library/device/", "worker/library/input/file_shares.h",
                                                        "worker/library/input/user_call.h",

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu_training.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/state.h"

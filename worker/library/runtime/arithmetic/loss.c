@@ -8,7 +8,7 @@
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/arithmetic/shape.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 

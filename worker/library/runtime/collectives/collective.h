@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/replica/collective_key.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define COLLECTIVE_TENSORS_MAX 4096 /* in one call */

@@ -5,7 +5,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 static void place_text(const struct device *device, char text[32])
 {

@@ -7,7 +7,7 @@
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/devices/replica_device.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)

@@ -18,7 +18,7 @@
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/program/program.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Of NVIDIA's driver; without it a card that Linux knows of is not for this process. */

@@ -13,7 +13,7 @@
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
 #include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/outputs.h"
 
 /* Of one local replica, and used by its thread only. */

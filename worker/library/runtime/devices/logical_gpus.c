@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/runtime/devices/device_assignment.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 /* The GPUs that the replicas would be on: "GPU:0, GPU:2", cut off where there is no more room. */
 static void name_firsts(const cadre_strategy *strategy, const cadre_device_assignment *assignment,

@@ -6,7 +6,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 void *cadre_logical_stream(const cadre_replica *replica, uint32_t logical_device)
 {

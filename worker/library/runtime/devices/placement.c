@@ -9,7 +9,7 @@
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 #define PIECES_MAX 1024 /* of one launch's list */
 

@@ -15,7 +15,7 @@
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/replica/each_replica.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 #define REST_S 10 /* for what is under way on a device when a step has failed */
 

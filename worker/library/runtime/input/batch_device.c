@@ -7,7 +7,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/device_open.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* What was copied for each replica: whoever uses it waits for its event. */

@@ -16,7 +16,7 @@
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/hang_watch.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/strategy/living.h"

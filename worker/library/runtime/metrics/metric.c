@@ -12,7 +12,7 @@
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/metrics/metric_terms.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct cadre_metric {

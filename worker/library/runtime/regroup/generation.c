@@ -7,7 +7,7 @@
 #include "worker/library/runtime/regroup/connect.h"
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/sync.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/participants.h"
 
 /* --- the mesh --- */

@@ -7,7 +7,7 @@
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 cadre_status regroup_open(cadre_strategy *strategy, struct cadre_error *error)
 {

@@ -13,7 +13,7 @@
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
 #include "worker/library/runtime/replica/each_replica.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/participants.h"
 
 /* One synchronization, as local replica 0 of this task sees it. */

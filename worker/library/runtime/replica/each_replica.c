@@ -4,7 +4,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 struct each {
     cadre_strategy *strategy;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a replica function can ask about itself. */
 #include "cadre/replica.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 #include "worker/library/runtime/strategy/strategy.h"
 

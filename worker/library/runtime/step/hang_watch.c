@@ -13,7 +13,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)

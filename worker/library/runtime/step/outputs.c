@@ -9,7 +9,7 @@
 #include "worker/library/runtime/regroup/points.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/step_block.h"
 #include "worker/library/runtime/values/values.h"
 

@@ -5,7 +5,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/step/outputs.h"
 #include "worker/library/runtime/strategy/participants.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* The host's copy of the first component. */

@@ -4,7 +4,7 @@
 #ifndef CADRE_RUNTIME_VARIABLE_SHARE_H
 #define CADRE_RUNTIME_VARIABLE_SHARE_H
 
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* INVALID_ARGUMENT: replicas would write different values into the one component. */

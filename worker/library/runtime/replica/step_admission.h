@@ -6,8 +6,8 @@
  * That all replicas make the same call the mesh finds out: each gives it a note, with a key of all
  * that must be equal and a text by which a difference names it. That one makes fewer calls than
  * another of its task is found out here, by counting; the mesh could only wait. */
-#ifndef CADRE_RUNTIME_STEP_H
-#define CADRE_RUNTIME_STEP_H
+#ifndef CADRE_RUNTIME_STEP_ADMISSION_H
+#define CADRE_RUNTIME_STEP_ADMISSION_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 
 #include <stdio.h>
 #include <string.h>

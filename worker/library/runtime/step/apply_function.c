@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/library/runtime/step/apply.h"
+#include "worker/library/runtime/step/apply_function.h"
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/replica_pool.h"
-#include "worker/library/runtime/replica/step.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/strategy.h"
 

@@ -3,8 +3,8 @@
  *
  *   replica function ── OK on all local replicas ── task_apply ──▶ apply functions ──▶ task_applied
  *     may fail; what it writes is kept twice                        cannot fail; write in place */
-#ifndef CADRE_RUNTIME_APPLY_H
-#define CADRE_RUNTIME_APPLY_H
+#ifndef CADRE_RUNTIME_APPLY_FUNCTION_H
+#define CADRE_RUNTIME_APPLY_FUNCTION_H
 
 #include "cadre/replica.h"
 
