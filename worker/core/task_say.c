@@ -213,7 +213,6 @@ static uint64_t reachable(const struct task_core *core)
 static void adapt_window(struct task_core *core)
 {
     CADRE_ASSERT(core->half_over_us <= core->now_us);
-    CADRE_ASSERT(core->window_least <= core->window_steps);
     bool timed = core->half_over_us > 0;
     uint64_t took_us = core->now_us - core->half_over_us;
     core->half_over_us = core->now_us;
