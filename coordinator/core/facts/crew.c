@@ -118,7 +118,6 @@ bool crew_speaks(const struct job *job)
 
 void crew_tell(struct core *core, struct job *job, uint32_t slot)
 {
-    CADRE_ASSERT(job_task(core, job, slot)->joined);
     if (crew_speaks(job) && (job->due & DUE_MEMBERS) == 0) {
         tell_task(core, job, slot, CORE_TELL_MEMBERS);
     }

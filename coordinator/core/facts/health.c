@@ -348,11 +348,11 @@ void health_over(struct core *core, struct job *job)
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool halted = job->halt_kind == HALT_REGROUP && job->reported > 0;
-    uint32_t slot = halted ? misses_halt(core, job) : culprit(core, job);
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_STALL));
     if (job->phase != PHASE_RUN || (!job->stalled && !halted)) {
         return;
     }
+    uint32_t slot = halted ? misses_halt(core, job) : culprit(core, job);
     if (slot == NONE && (halted || !all_wait(core, job))) {
         deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
         return;
