@@ -134,6 +134,20 @@ static void check_plain(cadre_strategy *strategy)
     cadre_tensor_release(own);
 }
 
+/* The sum of nothing, over axes whose sizes multiply to more than can be counted. */
+static void check_countless(cadre_strategy *strategy)
+{
+    const int64_t dims[3] = {INT64_C(1) << 31, INT64_C(1) << 32, 0};
+    cadre_tensor *value = NULL;
+    cadre_tensor *result = NULL;
+    CADRE_CHECK(cadre_tensor_create(CADRE_F32, 3, dims, &value));
+    cadre_status status =
+        cadre_reduce_tensor(strategy, CADRE_MEAN, value, (const int32_t[]){0, 1}, 2, &result);
+    REQUIRE(status == CADRE_INVALID_ARGUMENT && result == NULL);
+    REQUIRE(strstr(cadre_error_message(), "more entries than 64 bits can count") != NULL);
+    cadre_tensor_release(value);
+}
+
 /* Tasks that bring other shapes are told, all of them, and it does no harm. */
 static void check_refused(cadre_strategy *strategy)
 {
@@ -165,6 +179,7 @@ static int task(void)
     for (int i = 0; i < 3; i++) {
         check_strategy(strategy);
         check_plain(strategy);
+        check_countless(strategy);
         check_refused(strategy);
     }
     return cadre_finish(strategy);

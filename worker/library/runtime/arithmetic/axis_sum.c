@@ -120,7 +120,6 @@ void axis_divide(void *values, size_t count, cadre_dtype dtype, int64_t entries)
 {
     CADRE_ASSERT(dtype >= CADRE_F64);
     CADRE_ASSERT(dtype <= CADRE_BF16);
-    CADRE_ASSERT(entries >= 0);
     for (size_t i = 0; i < count; i++) {
         if (dtype == CADRE_F64) {
             ((double *)values)[i] /= (double)entries;

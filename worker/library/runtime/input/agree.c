@@ -172,7 +172,12 @@ static cadre_status gather_files(cadre_strategy *strategy, uint32_t local,
         return CADRE_OK;
     }
     size_t each = (size_t)1 << (order - 1);
-    CADRE_ASSERT(words->workers > 0);
+    if (words->workers <= 0) {
+        return cadre_error_set(error, CADRE_INTERNAL,
+            "the tasks said that %lld of them read the dataset, which cannot be; all tasks have to "
+            "run the same build",
+            (long long)words->workers);
+    }
     size_t count = each * (size_t)words->workers;
     CADRE_FREE_AT_EXIT struct agree_entry *entries = calloc(count, sizeof entries[0]);
     if (entries == NULL) {

@@ -43,7 +43,12 @@ static cadre_status tell_sizes(cadre_strategy *strategy, uint32_t local, int64_t
     *ret_sizes = NULL;
     const struct mesh_buffer one = {.data = &count, .bytes = sizeof count, .dtype = MESH_I64};
     CADRE_TRY(collective_sum(strategy, local, &one, 1, key, error));
-    CADRE_ASSERT(count > 0);
+    if (count <= 0 || count > UINT32_MAX) {
+        return cadre_error_set(error, CADRE_INTERNAL,
+            "the tasks said that %lld replicas gather, which cannot be; all tasks have to run the "
+            "same build",
+            (long long)count);
+    }
     int64_t *sizes = calloc((size_t)count, sizeof *sizes);
     if (sizes == NULL) {
         return cadre_error_set(

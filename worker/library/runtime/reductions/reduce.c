@@ -57,13 +57,21 @@ static cadre_status sum_axes(const bool along[CADRE_RANK_MAX], const cadre_tenso
             status = axis_sum(sum == NULL ? value : sum, (int32_t)axis, &further, &entries, error);
             cadre_tensor_release(sum);
             sum = further;
-            *ret_entries *= entries;
+            if (status == CADRE_OK && __builtin_mul_overflow(*ret_entries, entries, ret_entries)) {
+                status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                    "the axes to be reduced hold more entries than 64 bits can count; reduce along "
+                    "fewer of them");
+            }
         }
     }
     if (status == CADRE_OK && sum == NULL) {
         status = tensor_copy(value, &sum, error);
     }
-    *ret_sum = status == CADRE_OK ? sum : NULL;
+    if (status != CADRE_OK) {
+        cadre_tensor_release(sum);
+        sum = NULL;
+    }
+    *ret_sum = sum;
     return status;
 }
 

@@ -53,7 +53,6 @@ static void prepare(struct checkpointer *checkpointer, struct probing *probing)
 
 static void look(struct checkpointer *checkpointer, struct probing *probing)
 {
-    CADRE_ASSERT(probing->run[0] != '\0');
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (try_folder(checkpointer, &probing->own) == CADRE_OK &&

@@ -20,7 +20,6 @@
 void on_read_begin(cadre_variable *variable, uint32_t replicas)
 {
     CADRE_ASSERT(variable->on_read);
-    CADRE_ASSERT(replicas > 0);
     memcpy(variable->total.value, variable->components[0].value, variable->bytes);
     if (variable->aggregation == CADRE_AGGREGATION_SUM) {
         numbers_multiply(variable->total.value, variable->count, variable->dtype, replicas);
@@ -121,7 +120,6 @@ static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadr
 {
     void *sum = variable->components[0].delta;
     CADRE_ASSERT(sum != NULL);
-    CADRE_ASSERT(replicas > 0);
     if (variable->components[0].settled) {
         return CADRE_OK;
     }
