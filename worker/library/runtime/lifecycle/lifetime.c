@@ -130,8 +130,7 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
         free(places);
         return NULL;
     }
-    strategy->participants = strategy_participants;
-    strategy->participant_count = strategy_participant_count;
+    participants_list(strategy_participants, strategy_participant_count, &strategy->participants);
     strategy->kind = shape->kind;
     strategy->environment = program_environment();
     strategy->local_replicas = shape->devices.count;

@@ -13,6 +13,7 @@
 #define CADRE_RUNTIME_PARTICIPANT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cadre/replica.h"
@@ -137,6 +138,16 @@ struct participant {
     void (*settle)(cadre_strategy *strategy);
     /* Down: the generation has begun, and may have another layout than the one before. */
     cadre_status (*reopen)(cadre_strategy *strategy, struct cadre_error *error);
+};
+
+#define PARTICIPANT_MOMENTS                                                                        \
+    ((sizeof(struct participant) - offsetof(struct participant, open)) / sizeof(void (*)(void)))
+
+/* The parts of a strategy, from top to bottom, and for each moment those that have it: bit i is
+ * parts[i]. A step asks them alone. */
+struct participant_list {
+    const struct participant *const *parts;
+    uint32_t having[PARTICIPANT_MOMENTS];
 };
 
 #endif

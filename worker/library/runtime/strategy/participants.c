@@ -1,17 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/strategy/participants.h"
 
+#include <string.h>
+
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"
+
+#define MOMENT(member)                                                                             \
+    ((offsetof(struct participant, member) - offsetof(struct participant, open)) /                 \
+        sizeof(void (*)(void)))
+
+void participants_list(
+    const struct participant *const parts[], uint32_t count, struct participant_list *ret_list)
+{
+    static void (*const none)(void) = NULL;
+    CADRE_ASSERT(count <= 32);
+    *ret_list = (struct participant_list){.parts = parts};
+    for (size_t moment = 0; moment < PARTICIPANT_MOMENTS; moment++) {
+        size_t at = offsetof(struct participant, open) + moment * sizeof none;
+        for (uint32_t i = 0; i < count; i++) {
+            bool has = memcmp((const char *)parts[i] + at, &none, sizeof none) != 0;
+            ret_list->having[moment] |= has ? UINT32_C(1) << i : 0;
+        }
+    }
+}
+
+static uint32_t having(const cadre_strategy *strategy, size_t moment)
+{
+    return strategy->participants.having[moment];
+}
+
+/* The next one of those that are left, which are not none: from top to bottom, or upwards. */
+static const struct participant *next_down(const cadre_strategy *strategy, uint32_t *left)
+{
+    int at = __builtin_ctz(*left);
+    *left &= *left - 1;
+    return strategy->participants.parts[at];
+}
+
+static const struct participant *next_up(const cadre_strategy *strategy, uint32_t *left)
+{
+    int at = 31 - __builtin_clz(*left);
+    *left &= ~(UINT32_C(1) << at);
+    return strategy->participants.parts[at];
+}
 
 cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->open != NULL) {
-            CADRE_TRY(part->open(strategy, error));
-        }
+    uint32_t left = having(strategy, MOMENT(open));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        CADRE_TRY(part->open(strategy, error));
     }
     return CADRE_OK;
 }
@@ -19,32 +59,29 @@ cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *err
 void participants_close(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->close != NULL) {
-            part->close(strategy);
-        }
+    uint32_t left = having(strategy, MOMENT(close));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->close(strategy);
     }
 }
 
 void participants_free(cadre_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->free != NULL) {
-            part->free(strategy);
-        }
+    uint32_t left = having(strategy, MOMENT(free));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->free(strategy);
     }
 }
 
 cadre_status participants_allow(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->allow != NULL) {
-            CADRE_TRY(part->allow(strategy, function, error));
-        }
+    uint32_t left = having(strategy, MOMENT(allow));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->allow(strategy, function, error));
     }
     return CADRE_OK;
 }
@@ -52,11 +89,10 @@ cadre_status participants_allow(
 cadre_status participants_check(const struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->check != NULL) {
-            CADRE_TRY(part->check(order, error));
-        }
+    uint32_t left = having(strategy, MOMENT(check));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->check(order, error));
     }
     return CADRE_OK;
 }
@@ -64,22 +100,20 @@ cadre_status participants_check(const struct step_order *order, struct cadre_err
 void participants_place(cadre_strategy *strategy, enum loop_place place)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->place != NULL) {
-            part->place(strategy, place);
-        }
+    uint32_t left = having(strategy, MOMENT(place));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->place(strategy, place);
     }
 }
 
 cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->halt != NULL) {
-            CADRE_TRY(part->halt(strategy, error));
-        }
+    uint32_t left = having(strategy, MOMENT(halt));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->halt(strategy, error));
     }
     return CADRE_OK;
 }
@@ -88,11 +122,10 @@ cadre_status participants_begin(struct step_order *order, struct cadre_error *er
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->begin != NULL) {
-            CADRE_TRY(part->begin(order, error));
-        }
+    uint32_t left = having(strategy, MOMENT(begin));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->begin(order, error));
     }
     return CADRE_OK;
 }
@@ -101,11 +134,10 @@ cadre_status participants_bind(
     const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->bind != NULL) {
-            CADRE_TRY(part->bind(replica, error));
-        }
+    uint32_t left = having(strategy, MOMENT(bind));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->bind(replica, error));
     }
     return CADRE_OK;
 }
@@ -114,11 +146,10 @@ void participants_returned(
     const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->returned != NULL) {
-            part->returned(replica, failure);
-        }
+    uint32_t left = having(strategy, MOMENT(returned));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        part->returned(replica, failure);
     }
 }
 
@@ -126,20 +157,20 @@ cadre_status participants_complete(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->complete != NULL) {
-            CADRE_TRY(part->complete(replica, error));
-        }
+    uint32_t left = having(strategy, MOMENT(complete));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->complete(replica, error));
     }
     return CADRE_OK;
 }
 
 bool participants_is_cause(const cadre_strategy *strategy, const cadre_replica *replica)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->is_cause != NULL && part->is_cause(replica)) {
+    uint32_t left = having(strategy, MOMENT(is_cause));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        if (part->is_cause(replica)) {
             return true;
         }
     }
@@ -150,11 +181,10 @@ void participants_commit(struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->commit != NULL) {
-            part->commit(order);
-        }
+    uint32_t left = having(strategy, MOMENT(commit));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        part->commit(order);
     }
 }
 
@@ -162,9 +192,10 @@ bool participants_undo(cadre_strategy *strategy, bool aborted, struct cadre_erro
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     bool well = true;
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->undo != NULL && !part->undo(strategy, aborted, cause)) {
+    uint32_t left = having(strategy, MOMENT(undo));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        if (!part->undo(strategy, aborted, cause)) {
             well = false;
         }
     }
@@ -175,11 +206,10 @@ cadre_status participants_adopt(struct step_order *order, struct cadre_error *er
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->adopt != NULL) {
-            CADRE_TRY(part->adopt(order, error));
-        }
+    uint32_t left = having(strategy, MOMENT(adopt));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        CADRE_TRY(part->adopt(order, error));
     }
     return CADRE_OK;
 }
@@ -188,43 +218,39 @@ void participants_report(const struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->report != NULL) {
-            part->report(order);
-        }
+    uint32_t left = having(strategy, MOMENT(report));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->report(order);
     }
 }
 
 void participants_tell(const cadre_strategy *strategy, struct point *point)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->tell != NULL) {
-            part->tell(strategy, point);
-        }
+    uint32_t left = having(strategy, MOMENT(tell));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->tell(strategy, point);
     }
 }
 
 cadre_status participants_explain(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     bool differs, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->explain != NULL) {
-            CADRE_TRY(part->explain(strategy, local, rank, differs, error));
-        }
+    uint32_t left = having(strategy, MOMENT(explain));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->explain(strategy, local, rank, differs, error));
     }
     return CADRE_OK;
 }
 
 cadre_status participants_load(cadre_strategy *strategy, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->load != NULL) {
-            CADRE_TRY(part->load(strategy, error));
-        }
+    uint32_t left = having(strategy, MOMENT(load));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->load(strategy, error));
     }
     return CADRE_OK;
 }
@@ -233,11 +259,10 @@ cadre_status participants_prepare(
     cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->prepare != NULL) {
-            CADRE_TRY(part->prepare(strategy, passing, error));
-        }
+    uint32_t left = having(strategy, MOMENT(prepare));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->prepare(strategy, passing, error));
     }
     return CADRE_OK;
 }
@@ -245,22 +270,20 @@ cadre_status participants_prepare(
 cadre_status participants_pass(cadre_strategy *strategy, uint32_t local,
     const struct passing *passing, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->pass != NULL) {
-            CADRE_TRY(part->pass(strategy, local, passing, error));
-        }
+    uint32_t left = having(strategy, MOMENT(pass));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->pass(strategy, local, passing, error));
     }
     return CADRE_OK;
 }
 
 cadre_status participants_greet(cadre_strategy *strategy, uint32_t rank, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->greet != NULL) {
-            CADRE_TRY(part->greet(strategy, rank, error));
-        }
+    uint32_t left = having(strategy, MOMENT(greet));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->greet(strategy, rank, error));
     }
     return CADRE_OK;
 }
@@ -269,11 +292,10 @@ cadre_status participants_read(
     cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->read != NULL) {
-            CADRE_TRY(part->read(strategy, passing, error));
-        }
+    uint32_t left = having(strategy, MOMENT(read));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        CADRE_TRY(part->read(strategy, passing, error));
     }
     return CADRE_OK;
 }
@@ -282,11 +304,10 @@ cadre_status participants_enter(
     cadre_strategy *strategy, enum entrance entrance, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->enter != NULL) {
-            CADRE_TRY(part->enter(strategy, entrance, error));
-        }
+    uint32_t left = having(strategy, MOMENT(enter));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        CADRE_TRY(part->enter(strategy, entrance, error));
     }
     return CADRE_OK;
 }
@@ -294,22 +315,20 @@ cadre_status participants_enter(
 void participants_settle(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = strategy->participant_count; i-- > 0;) {
-        const struct participant *part = strategy->participants[i];
-        if (part->settle != NULL) {
-            part->settle(strategy);
-        }
+    uint32_t left = having(strategy, MOMENT(settle));
+    while (left != 0) {
+        const struct participant *part = next_up(strategy, &left);
+        part->settle(strategy);
     }
 }
 
 cadre_status participants_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    for (uint32_t i = 0; i < strategy->participant_count; i++) {
-        const struct participant *part = strategy->participants[i];
-        if (part->reopen != NULL) {
-            CADRE_TRY(part->reopen(strategy, error));
-        }
+    uint32_t left = having(strategy, MOMENT(reopen));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->reopen(strategy, error));
     }
     return CADRE_OK;
 }

@@ -7,6 +7,10 @@
 
 #include "worker/library/runtime/strategy/participant.h"
 
+/* At most 32 parts, which stay the caller's. */
+void participants_list(
+    const struct participant *const parts[], uint32_t count, struct participant_list *ret_list);
+
 cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *error);
 void participants_close(cadre_strategy *strategy);
 void participants_free(cadre_strategy *strategy);

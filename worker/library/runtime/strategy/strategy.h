@@ -50,10 +50,9 @@ struct cadre_strategy {
     enum strategy_kind kind;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    const struct participant *const *participants; /* its parts, from top to bottom */
-    uint32_t participant_count;
-    struct device_list devices;   /* of the local replicas */
-    struct device_list parameter; /* central storage: where variables are; else none */
+    struct participant_list participants; /* its parts */
+    struct device_list devices;           /* of the local replicas */
+    struct device_list parameter;         /* central storage: where variables are; else none */
     struct task *task;
     struct crew_state *crew;        /* of a crew's chief; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
