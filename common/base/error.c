@@ -143,7 +143,7 @@ cadre_status cadre_error_errno(struct cadre_error *error, int errnum, const char
 
 cadre_status cadre_error_publish(const struct cadre_error *error)
 {
-    memcpy(last_message, error->text, sizeof last_message);
+    memcpy(last_message, error->text, strlen(error->text) + 1); /* not half a kilobyte of it */
     return error->code;
 }
 
