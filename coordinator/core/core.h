@@ -498,7 +498,6 @@ struct core_job_view {
     uint64_t checkpoint_at;
     uint64_t halt_at;
     enum halt_kind halt_kind;
-    char text[LIMIT_TEXT_BYTES]; /* what it waits for, or why it is ending */
     uint32_t halt_stream;
     bool has_checkpoint; /* the newest published one */
     struct core_checkpoint checkpoint;
@@ -510,6 +509,8 @@ struct core_job_view {
 
 bool core_job(const struct core *core, struct job_id job,
     struct core_job_view *ret_view); /* false: not live */
+/* What it waits for, or why it is ending, in a sentence; false: not live. */
+bool core_job_text(const struct core *core, struct job_id job, char ret_text[LIMIT_TEXT_BYTES]);
 /* JOB_QUEUED to JOB_ENDING; false: not live. */
 bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
 /* As core_job_view.committed; false: not live. */

@@ -191,7 +191,7 @@ void engine_fill_basics(
     struct core_job_view live;
     if (!job_state_is_final(entry->state) && core_job(engine->core, entry->id, &live)) {
         /* In the entry, so that several jobs can be listed at once. */
-        memcpy(entry->text, live.text, sizeof entry->text);
+        (void)core_job_text(engine->core, entry->id, entry->text);
         ret_info->state = live.state;
         ret_info->roster = live.roster;
         ret_info->restarts = live.restarts;

@@ -205,10 +205,12 @@ void check_outcomes(struct sim *sim)
         const struct job *job = &sim->jobs[i];
         if (!job->stored->ended) {
             struct core_job_view view = {.job = {0}};
+            char text[LIMIT_TEXT_BYTES] = "";
+            (void)core_job_text(sim->coordinator.core, job->id, text);
             core_job(sim->coordinator.core, job->id, &view);
             broken(sim, "PROGRESS", "job %llu has not ended after %llu s (%s: %.300s)",
                 (ull)job->id.n, (ull)(sim->now_us / 1000000),
-                view.job.n != 0 ? job_state_name(view.state) : "not live", view.text);
+                view.job.n != 0 ? job_state_name(view.state) : "not live", text);
             return;
         }
         check_outcome(sim, job);

@@ -49,9 +49,18 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .crew = job->crew,
         .formed = job->phase != PHASE_JOIN,
     };
-    job_text(core, job, ret_view->text);
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
     return true;
+}
+
+bool core_job_text(const struct core *core, struct job_id id, char ret_text[LIMIT_TEXT_BYTES])
+{
+    const struct job *job = job_find(core, id);
+    CADRE_ASSERT(core->out == NULL);
+    if (job != NULL) {
+        job_text(core, job, ret_text);
+    }
+    return job != NULL;
 }
 
 bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret_committed)

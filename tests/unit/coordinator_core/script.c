@@ -188,6 +188,12 @@ struct core_job_view job_view(const struct script *s, uint64_t job)
     return view;
 }
 
+const char *script_job_text(struct script *s, uint64_t job)
+{
+    assert_true(core_job_text(s->core, (struct job_id){job}, s->job_text));
+    return s->job_text;
+}
+
 struct core_task_view task_view(const struct script *s, uint32_t slot)
 {
     struct core_task_view view;

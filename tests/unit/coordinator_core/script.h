@@ -19,6 +19,7 @@ struct script {
     bool shows_endings; /* and the record of what an ending job will have ended as */
     struct core_actions actions;
     struct generation planned[16]; /* the newest of each job, by its number */
+    char job_text[LIMIT_TEXT_BYTES];
     size_t length;
     char transcript[64 * 1024];
 };
@@ -91,6 +92,8 @@ void wants_after(struct script *s, uint64_t link, uint64_t job, uint32_t slot, u
 
 struct task_ref ref(const struct script *s, uint64_t job, uint32_t slot);
 struct core_job_view job_view(const struct script *s, uint64_t job);
+/* What people read of it, until the next call. */
+const char *script_job_text(struct script *s, uint64_t job);
 /* Of job 1. */
 struct core_task_view task_view(const struct script *s, uint32_t slot);
 /* The link of the worker where it is. */

@@ -53,7 +53,7 @@ static void a_server_that_dies_comes_back_where_it_was(void **state)
     assert_int_equal(task_view(s, 3).lives, 2);
     assert_int_equal(job_view(s, 1).restarts, 1);
     assert_int_equal(job_view(s, 1).generation.number, generation);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "ps 0 (slot 3) on worker b was killed by signal 9 (Killed); "
         "it is started again");
     script_close(s);
@@ -73,7 +73,7 @@ static void one_failure_too_many_names_the_task(void **state)
     script_skip(s);
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_ENDING);
-    assert_string_equal(view.text,
+    assert_string_equal(script_job_text(s, 1),
         "ps 1 (slot 4) on worker c was killed by signal 9 (Killed); it was restarted 2 times "
         "before, as often as it may be (--max-restarts)");
     script_close(s);
@@ -160,7 +160,7 @@ static void without_a_place_for_a_server_it_fails_in_time(void **state)
     }
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     wait_us(s, 3 * SECOND);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "no place for ps 1 (slot 4) was found within 3 s: ps 1 (slot 4) was lost with worker c, "
         "whose connection ended and which did not come back in 40 s");
     script_close(s);
@@ -231,7 +231,7 @@ static void servers_leave_last(void **state)
             "tell job 1: members g1\n"
             "tell job 1 task 4 on link 3: bye g1\n");
     gone(s, 3, 1, 4, 1, 0, "");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "ps 1 (slot 4) on worker c exited with status 1; all 0 steps were done by then");
     script_close(s);
 }
@@ -271,7 +271,7 @@ static void a_hanging_evaluator_is_ended(void **state)
     gone(s, 3, 1, 5, 0, 15, "");
     gone(s, 2, 1, 3, 0, 0, "");
     gone(s, 3, 1, 4, 0, 0, "");
-    assert_string_equal(job_view(s, 1).text, "finished after 0 steps");
+    assert_string_equal(script_job_text(s, 1), "finished after 0 steps");
     for (uint32_t slot = 0; slot < 6; slot++) {
         collected(s, link_of(s, slot), 1, slot);
     }
@@ -291,7 +291,7 @@ static void a_failure_of_an_attendant_ends_the_job(void **state)
                 .text = "no variable is named w"}});
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     assert_string_equal(
-        job_view(s, 1).text, "worker 1 (slot 2) on worker b failed: no variable is named w");
+        script_job_text(s, 1), "worker 1 (slot 2) on worker b failed: no variable is named w");
     script_close(s);
 }
 
@@ -351,8 +351,8 @@ static void a_drain_of_a_server_preempts(void **state)
     drain(s, 9, "c"); /* ps 1 and the evaluator */
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.halt_kind, HALT_STOP);
-    assert_string_equal(
-        view.text, "is preempted (the worker of its chief or of a server drains): stops at step 1");
+    assert_string_equal(script_job_text(s, 1),
+        "is preempted (the worker of its chief or of a server drains): stops at step 1");
     arrived(s, 1, 1, 1, 1, 0);
     arrived(s, 1, 1, 1, 1, 1);
     halted(s, 1, 1, 0, 1, 1);
@@ -380,7 +380,7 @@ static void a_notice_of_a_server_preempts(void **state)
     (void)state;
     struct script *s = stage_crew(&crew_spec);
     said(s, 3, 1, 4, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "is preempted (ps 1 (slot 4) on worker c has to leave its machine): stops at step 1");
     script_close(s);
 }

@@ -319,10 +319,12 @@ static void heal(struct crew_world *world)
     }
     if (!world->ended || !finished) {
         struct core_job_view view = {0};
+        char text[LIMIT_TEXT_BYTES] = "";
         (void)crew_world_view(world, &view);
+        (void)core_job_text(world->core, view.job, text);
         fail_msg("seed %llu: %s in state %d, which %s: %s", (unsigned long long)world->seed,
             world->ended ? "ended" : "does not end", (int)view.state,
-            finished ? "finished" : "never was whole", view.text);
+            finished ? "finished" : "never was whole", text);
     }
     assert_int_equal(world->end, JOB_SUCCEEDED);
 }

@@ -76,7 +76,7 @@ static void a_task_that_cannot_start(void **state)
     (void)state;
     struct script *s = stage_started();
     gone(s, 1, 1, 0, 127, 0, "the program ./digits does not exist");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 0 on worker a did not start: the program ./digits does not exist");
     gone(s, 2, 1, 1, 0, 40, "");
     collected(s, 1, 1, 0);
@@ -101,7 +101,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     says(s, "record job 1: task 1 exited 0/0\n"
             "stop job 1\n");
-    assert_string_equal(job_view(s, 1).text, reason);
+    assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
     /* The same when it was faster than the other's hello. */
     s = stage_started();
@@ -111,7 +111,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     task_hello(s, 1, 1, 0, 0);
     says(s, "record job 1: task 1 exited 0/0\n"
             "stop job 1\n");
-    assert_string_equal(job_view(s, 1).text, reason);
+    assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
 }
 
@@ -191,7 +191,7 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     peer_error(s, 2, 1, 1, 4);
     says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
             "tell job 1: plan g2\n");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 0 on worker a lost its peers in step 3: connection reset by rank 1; all went on from "
         "step 4");
     peer_error(s, 1, 1, 0, 4);
@@ -264,14 +264,14 @@ static void draining_with_a_task(void **state)
     says(s, "record! job 1: halt at 5 of stream 0\n"
             "tell job 1: release g1 to 4, halt\n"); /* its job cannot do without it */
     gone(s, 2, 1, 1, 0, 15, "");
-    assert_non_null(strstr(job_view(s, 1).text, "its worker drains"));
+    assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
     /* One that ends in order when it is told to has not done its work. */
     s = stage_released(4);
     draining(s, 2);
     gone(s, 2, 1, 1, 0, 0, "");
-    assert_non_null(strstr(job_view(s, 1).text, "its worker drains"));
+    assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
     script_close(s);
 }
 
@@ -302,7 +302,7 @@ static void after_bye_an_exit_still_counts(void **state)
     wait_us(s, 9 * SECOND);
     says(s, "");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
-    assert_string_equal(job_view(s, 1).text, "");
+    assert_string_equal(script_job_text(s, 1), "");
     script_close(s);
 }
 
@@ -317,8 +317,8 @@ static void leaving_while_all_wait_for_each_other(void **state)
     gone(s, 1, 1, 0, 0, 0, "");
     report(s, 2, 1, 1, &lost);
     script_skip(s);
-    assert_string_equal(job_view(s, 1).text, "task 0 on worker a exited with status 0 in "
-                                             "cadre_finish, where all wait for each other");
+    assert_string_equal(script_job_text(s, 1), "task 0 on worker a exited with status 0 in "
+                                               "cadre_finish, where all wait for each other");
     script_close(s);
 }
 
@@ -413,10 +413,10 @@ static void long_last_words_are_cut_whole(void **state)
     }
     started(s, 1, 1, 0);
     gone(s, 1, 1, 0, 3, 0, words);
-    struct core_job_view view = job_view(s, 1);
-    size_t length = strlen(view.text);
-    assert_true(length >= sizeof(view.text) - 2);
-    assert_int_equal((unsigned char)view.text[length - 1], 0xa9);
+    const char *text = script_job_text(s, 1);
+    size_t length = strlen(text);
+    assert_true(length >= LIMIT_TEXT_BYTES - 2);
+    assert_int_equal((unsigned char)text[length - 1], 0xa9);
     script_close(s);
 }
 

@@ -12,7 +12,7 @@ static void all_hellos_make_a_plan(void **state)
     task_hello(s, 1, 1, 0, 0);
     says(s, "");
     started(s, 2, 1, 1);
-    assert_string_equal(job_view(s, 1).text, "1 of 2 tasks joined");
+    assert_string_equal(script_job_text(s, 1), "1 of 2 tasks joined");
     task_hello(s, 2, 1, 1, 0);
     says(s, "record! job 1: plan g1 from 0\n"
             "tell job 1: plan g1\n");
@@ -166,7 +166,7 @@ static void the_missing_are_named_in_time(void **state)
             task_hello(s, 1, 1, 1, 0);
         }
     }
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 2 on worker a did not join within 30 s of the others; 2 of 3 tasks joined");
     script_close(s);
 }
@@ -216,7 +216,7 @@ static void the_missing_are_named(void **state)
         heartbeat(s, 2);
     }
     says(s, "stop job 1\n");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b did not join within 30 s of the others; 1 of 2 tasks "
         "joined");
     script_close(s);
@@ -466,13 +466,14 @@ static void once_more_than_it_may_be_it_fails_and_says_so(void **state)
     collected(s, 2, 1, 1);
     started(s, 2, 1, 1);
     gone(s, 2, 1, 1, 0, 9, "");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed); it was restarted 1 time before, as "
         "often as it may be (--max-restarts)");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
     s = stage_killed(0);
-    assert_string_equal(job_view(s, 1).text, "task 1 on worker b was killed by signal 9 (Killed)");
+    assert_string_equal(
+        script_job_text(s, 1), "task 1 on worker b was killed by signal 9 (Killed)");
     script_close(s);
 }
 
@@ -490,7 +491,7 @@ static void a_plain_task_that_is_killed_is_started_again(void **state)
     started(s, 1, 1, 0);
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     gone(s, 1, 1, 0, 3, 0, "");
-    assert_string_equal(job_view(s, 1).text, "task 0 on worker a exited with status 3");
+    assert_string_equal(script_job_text(s, 1), "task 0 on worker a exited with status 3");
     script_close(s);
 }
 

@@ -50,9 +50,9 @@ static void a_slow_step_is_told(void **state)
     (void)state;
     struct script *s = stage_stalled();
     pass(s, 3);
-    assert_string_equal(job_view(s, 1).text, "");
+    assert_string_equal(script_job_text(s, 1), "");
     pass(s, 3);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0.2 s): task 1 on worker b is waited for by 1 "
         "other");
     says(s, "");
@@ -60,7 +60,7 @@ static void a_slow_step_is_told(void **state)
     for (uint64_t link = 1; link <= 3; link++) {
         arrived(s, link, 1, 1, 8, 3);
     }
-    assert_string_equal(job_view(s, 1).text, "");
+    assert_string_equal(script_job_text(s, 1), "");
     pass(s, 70);
     assert_int_equal(job_view(s, 1).generation.number, 1);
     script_close(s);
@@ -84,13 +84,13 @@ static void steps_that_are_told_late_end_no_wait(void **state)
     }
     assert_int_equal(job_view(s, 1).committed, 2);
     pass(s, 6);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 6 s (median 1.0 s): task 1 on worker b is waited for by 2 "
         "others");
     arrived(s, 1, 1, 1, 8, 3);
     arrived(s, 2, 1, 1, 8, 3);
     arrived(s, 3, 1, 1, 8, 3);
-    assert_string_equal(job_view(s, 1).text, "");
+    assert_string_equal(script_job_text(s, 1), "");
     script_close(s);
 }
 
@@ -161,9 +161,9 @@ static void a_replica_that_hangs_is_named(void **state)
         says(s, "changed job 1\n"); /* the job's watchers are told, once */
         snprintf(expected, sizeof expected, "step 3 has not ended for 11 s (median 0 ms): %s",
             cases[i].told);
-        assert_string_equal(job_view(s, 1).text, expected);
+        assert_string_equal(script_job_text(s, 1), expected);
         arrived(s, 1, 1, 1, 8, 4);
-        assert_string_equal(job_view(s, 1).text, "");
+        assert_string_equal(script_job_text(s, 1), "");
         script_close(s);
     }
 }
@@ -180,7 +180,7 @@ static void a_task_whose_replica_hangs_is_replaced(void **state)
     pass(s, 6);
     hangs(s, 2, 1, 2, &second_of_b);
     hangs(s, 1, 0, 2, &other);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0.2 s): replica 3 of task 1 on worker b has not come "
         "to collective 2; 2 other tasks wait for it");
     script_skip(s);
@@ -202,18 +202,18 @@ static void who_hangs_no_longer_is_not_named(void **state)
     struct script *s = stage_stalled();
     hangs(s, 1, 0, 2, &second_of_b);
     pass(s, 20);
-    assert_non_null(strstr(job_view(s, 1).text, ": replica 3 of task 0 on worker a"));
+    assert_non_null(strstr(script_job_text(s, 1), ": replica 3 of task 0 on worker a"));
     pass(s, 1);
-    assert_non_null(strstr(job_view(s, 1).text, ": task 1 on worker b is waited for by 1 other"));
+    assert_non_null(strstr(script_job_text(s, 1), ": task 1 on worker b is waited for by 1 other"));
     hangs(s, 3, 2, 2, &second_of_b);
-    assert_non_null(strstr(job_view(s, 1).text, ": replica 3 of task 2 on worker c"));
+    assert_non_null(strstr(script_job_text(s, 1), ": replica 3 of task 2 on worker c"));
     collect(s, 3, 1, 2);
     for (uint64_t link = 1; link <= 2; link++) {
         frozen(s, link, 1, (uint32_t)link - 1, 2, 1);
     }
     stalls(s, 1, 0, 1);
     pass(s, 6);
-    assert_non_null(strstr(job_view(s, 1).text, ": task 1 on worker b is waited for by 1 other"));
+    assert_non_null(strstr(script_job_text(s, 1), ": task 1 on worker b is waited for by 1 other"));
     script_close(s);
 }
 
@@ -225,7 +225,7 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
     struct script *s = stage_stalled();
     stalls(s, 2, 1, 0);
     pass(s, 6);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0.2 s): its tasks wait for one another; all must "
         "make the same calls");
     for (uint32_t generation = 1; generation <= 4; generation++) {
@@ -246,7 +246,7 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
         frozen(s, link, 1, (uint32_t)link - 1, 2, 1);
     }
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
-    assert_non_null(strstr(job_view(s, 1).text, "; it was restarted 3 times before"));
+    assert_non_null(strstr(script_job_text(s, 1), "; it was restarted 3 times before"));
     script_close(s);
 }
 
@@ -262,7 +262,7 @@ static void who_holds_a_released_step_is_named(void **state)
     stalls(s, 1, 0, 0);
     stalls(s, 3, 2, 2);
     pass(s, 6);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0 ms): task 1 on worker b is waited for");
     script_skip(s);
     pass(s, 53);
@@ -283,7 +283,7 @@ static void gpus_that_wait_for_one_another_are_told(void **state)
         stalls(s, link, (uint32_t)link - 1, (uint32_t)link - 1);
     }
     pass(s, 7);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0 ms): its GPUs wait for one another in a "
         "collective; they must reach each other");
     script_skip(s);
@@ -333,7 +333,7 @@ static void who_holds_the_release_is_named(void **state)
     stalls(s, 1, 0, 0);
     stalls(s, 3, 2, 2);
     pass(s, 6);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0 ms): task 1 on worker b is waited for");
     script_close(s);
 }

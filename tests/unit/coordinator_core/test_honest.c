@@ -190,7 +190,9 @@ static void jobs_come_to_their_end(void **state)
         world_run(world, seed, &options);
         if (!world->ended) {
             struct core_job_view view;
+            char text[LIMIT_TEXT_BYTES];
             assert_true(core_job(world->core, (struct job_id){1}, &view));
+            assert_true(core_job_text(world->core, view.job, text));
             for (size_t i = 0; i < 64; i++) {
                 const struct process *process = &world->processes[i];
                 if (process->life != NOT_THERE) {
@@ -204,7 +206,7 @@ static void jobs_come_to_their_end(void **state)
             }
             fail_msg("seed %llu: generation %llu at %llu of %u: %s", (unsigned long long)seed,
                 (unsigned long long)view.generation.number, (unsigned long long)view.released,
-                view.roster, view.text);
+                view.roster, text);
         }
         succeeded += world->watch->succeeded;
     }

@@ -179,7 +179,7 @@ static void a_drain_without_room(void **state)
     script_skip(s);
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_QUEUED);
-    assert_non_null(strstr(view.text, "saved at step 5; waits for"));
+    assert_non_null(strstr(script_job_text(s, 1), "saved at step 5; waits for"));
     join(s, 3, "c", 1);
     assert_int_equal(job_view(s, 1).state, JOB_STARTING);
     script_close(s);

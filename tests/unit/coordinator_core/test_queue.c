@@ -37,7 +37,7 @@ static void a_job_is_placed_at_once(void **state)
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_STARTING);
     assert_int_equal(view.workers, 2);
-    assert_string_equal(view.text, "0 of 2 tasks run");
+    assert_string_equal(script_job_text(s, 1), "0 of 2 tasks run");
     struct worker_id worker;
     struct link_id link;
     uint32_t members;
@@ -53,10 +53,10 @@ static void a_gang_waits_for_all_its_slots(void **state)
     (void)state;
     struct script *s = script_open(NULL);
     submit(s, 0, 3, 0);
-    assert_string_equal(job_view(s, 1).text, "waits for workers: none has joined");
+    assert_string_equal(script_job_text(s, 1), "waits for workers: none has joined");
     join(s, 1, "a", 1);
     assert_string_equal(
-        job_view(s, 1).text, "waits for more workers: it asks for 3 slots, the cluster has 1");
+        script_job_text(s, 1), "waits for more workers: it asks for 3 slots, the cluster has 1");
     join(s, 2, "b", 1);
     script_skip(s);
     join(s, 3, "c", 1);
@@ -78,10 +78,10 @@ static void two_run_and_the_third_queues(void **state)
     submit(s, 3, 3, 0);
     says(s, "record! job 3: submitted 3 tasks\n"
             "answer 3: job 3, 0 before\n");
-    assert_string_equal(job_view(s, 3).text, "waits for 3 free slots, 1 of 4 is free");
+    assert_string_equal(script_job_text(s, 3), "waits for 3 free slots, 1 of 4 is free");
     /* A small one does not overtake it, though it would fit. */
     submit(s, 4, 1, 0);
-    assert_string_equal(job_view(s, 4).text, "waits for its turn: 1 job is before it");
+    assert_string_equal(script_job_text(s, 4), "waits for its turn: 1 job is before it");
     script_skip(s);
     uint64_t at[2];
     workers_of(s, 2, 2, at);
@@ -137,7 +137,7 @@ static void an_impossible_job_holds_up_nobody(void **state)
     /* As soon as the cluster is large enough it is the head, and nobody overtakes it. */
     join(s, 2, "b", 1);
     submit(s, 0, 1, 0);
-    assert_string_equal(job_view(s, 1).text, "waits for 2 free slots, 1 of 2 is free");
+    assert_string_equal(script_job_text(s, 1), "waits for 2 free slots, 1 of 2 is free");
     assert_int_equal(job_view(s, 3).state, JOB_QUEUED);
     script_close(s);
 }
@@ -311,7 +311,8 @@ static void a_job_that_asks_for_gpus_gets_slots_that_have_them(void **state)
     submit(s, 0, 8, 0);
     assert_int_equal(job_view(s, 4).state, JOB_STARTING);
     submit_gpus(s, 1, 1, 4, 0);
-    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 4 GPUs, 0 of 2 are free");
+    assert_string_equal(
+        script_job_text(s, 5), "waits for 1 free slot with 4 GPUs, 0 of 2 are free");
     run_out(s, 2, 1, 2);
     assert_int_equal(job_view(s, 5).state, JOB_STARTING);
     workers_of(s, 5, 1, at);
@@ -325,29 +326,31 @@ static void a_job_waits_for_slots_with_gpus(void **state)
     struct script *s = script_open(NULL);
     join(s, 1, "cpu", 3);
     submit_gpus(s, 2, 2, 1, 0);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "waits for more workers: it asks for 2 slots with 1 GPU each, the cluster has none such "
         "among 3 slots");
     submit(s, 0, 1, 0); /* nobody waits for what no worker has */
     assert_int_equal(job_view(s, 2).state, JOB_STARTING);
     join_gpus(s, 2, "one", 1, 1);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "waits for more workers: it asks for 2 slots with 1 GPU each, the cluster has 1 among 4 "
         "slots");
     submit_gpus(s, 1, 1, 1, 0);
     assert_int_equal(job_view(s, 3).state, JOB_STARTING);
     join_gpus(s, 3, "two", 1, 2);
     assert_string_equal(
-        job_view(s, 1).text, "waits for 2 free slots with 1 GPU each, 1 of 2 is free");
+        script_job_text(s, 1), "waits for 2 free slots with 1 GPU each, 1 of 2 is free");
     submit(s, 0, 1, 0); /* the queue's order is strict */
-    assert_string_equal(job_view(s, 4).text, "waits for its turn: 1 job is before it");
+    assert_string_equal(script_job_text(s, 4), "waits for its turn: 1 job is before it");
     run_out(s, 2, 3, 1);
     assert_int_equal(job_view(s, 1).state, JOB_STARTING);
     assert_int_equal(job_view(s, 4).state, JOB_STARTING);
     submit_gpus(s, 1, 1, 2, 0);
-    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
+    assert_string_equal(
+        script_job_text(s, 5), "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
     link_down(s, 3);
-    assert_string_equal(job_view(s, 5).text, "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
+    assert_string_equal(
+        script_job_text(s, 5), "waits for 1 free slot with 2 GPUs, 0 of 1 are free");
     script_close(s);
 }
 

@@ -19,7 +19,7 @@ static void survivors_go_on_at_once(void **state)
     frozen(s, 3, 1, 2, 3, 1);
     says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 1\n"
             "tell job 1: plan g2\n");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed): out of memory; the 2 others went on "
         "from step 3");
     assert_int_equal(job_view(s, 1).restarts, 1);
@@ -116,12 +116,12 @@ static void a_fixed_job_waits_for_a_place(void **state)
     gone(s, 2, 1, 1, 3, 0, "");
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
         "for 0 s of at most 60 s");
     wait_us(s, 3 * SECOND);
     heartbeat(s, 1);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
         "for 3 s of at most 60 s");
     collected(s, 2, 1, 1);
@@ -306,7 +306,7 @@ static void dirty_survivors_are_started_again(void **state)
     report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_PEER_ERROR});
     says(s, "tell task 1/0#1 on link 1: reset\n"
             "stop task 1/0#1 on link 1\n");
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
         "are free) for 0 s of at most 60 s");
     gone(s, 1, 1, 0, 0, 15, "");
@@ -372,7 +372,7 @@ static void who_gives_up_for_a_lost_worker_is_not_counted(void **state)
     hello(s, 9, "b", 77, 1, &held, 1);
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).restarts, 0);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 was lost with worker b, which was started anew; waits for 1 more task (0 of 2 "
         "slots are free) for 0 s of at most 60 s");
     script_close(s);

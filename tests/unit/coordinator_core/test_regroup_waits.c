@@ -25,7 +25,7 @@ static void the_first_death_is_the_reason(void **state)
     gone(s, 2, 1, 1, 0, 9, "");
     gone(s, 3, 1, 2, 0, 11, "");
     frozen(s, 1, 1, 0, 3, 1);
-    assert_string_equal(job_view(s, 1).text,
+    assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed); the other went on from step 3");
     script_close(s);
 }

@@ -431,7 +431,7 @@ static void a_stall_counts_from_the_start(void **state)
             .stall = {.generation = second, .position = 20, .waited_us = SECOND}});
     wait_us(s, 2 * SECOND);
     says(s, ""); /* the other is on its way */
-    assert_string_equal(job_view(s, 1).text, "");
+    assert_string_equal(script_job_text(s, 1), "");
     comes_back(s, 2, "b", 1);
     says_hello(s, 2, 1, 20);
     says(s, "welcome link 2: worker 2\n"

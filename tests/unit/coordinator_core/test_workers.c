@@ -173,7 +173,7 @@ static void a_draining_worker_gets_no_tasks(void **state)
     draining(s, 1);
     submit(s, 0, 1, 0);
     script_skip(s);
-    assert_string_equal(job_view(s, 1).text, "waits for workers: none has joined");
+    assert_string_equal(script_job_text(s, 1), "waits for workers: none has joined");
     /* With nothing on it, it is gone when its stream is. */
     link_down(s, 1);
     assert_int_equal(core_worker_count(s->core), 0);
@@ -188,7 +188,7 @@ static void a_draining_worker_gets_no_tasks(void **state)
     script_skip(s);
     join_draining(s, 1, "a", 2);
     says(s, "welcome link 1: worker 1\n");
-    assert_string_equal(job_view(s, 1).text, "waits for workers: none has joined");
+    assert_string_equal(script_job_text(s, 1), "waits for workers: none has joined");
     script_close(s);
 }
 
