@@ -109,18 +109,20 @@ static void fill_release(const struct core_job_view *job, struct task_release *r
     };
 }
 
-/* To all members of the generation, or the one that the action names. */
+/* To all members of the generation, or the one that the action names. Each task has a worker of its
+ * own. */
 static void tell_members(struct core_inside *inside, const struct core_action *action,
     const struct core_job_view *job, const struct task_down *down)
 {
-    for (uint32_t rank = 0; rank < job->roster; rank++) {
-        struct core_task_view task;
-        core_job_task(
-            inside->core, inside->job, core_job_member(inside->core, inside->job, rank), &task);
-        bool meant = !action->tell_job.one ||
-                     (task.slot == action->tell_job.slot && task.link.n == action->tell_job.link.n);
-        if (meant && task.rank == rank && is_on(inside, task.link)) {
-            inside->events.down(place_of(inside, task.link), down, inside->events.user);
+    for (uint32_t i = 0; i < job->workers; i++) {
+        struct worker_id worker;
+        struct link_id link;
+        uint32_t members;
+        core_job_worker(inside->core, inside->job, i, &worker, &link, &members);
+        CADRE_ASSERT(members <= 1);
+        bool meant = !action->tell_job.one || link.n == action->tell_job.link.n;
+        if (meant && members == 1 && is_on(inside, link)) {
+            inside->events.down(place_of(inside, link), down, inside->events.user);
         }
     }
 }
@@ -359,9 +361,12 @@ static void step(struct core_inside *inside, const struct core_event *event)
 static void say(
     struct core_inside *inside, uint32_t place, const struct agent_up *up, uint64_t now_us)
 {
-    step(inside, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
-                     .now_us = now_us,
-                     .agent = {.link = inside->places[place].link, .up = up}});
+    struct core_event event; /* most of it are other kinds of events, and is not cleared */
+    event.type = CORE_EVENT_AGENT_UP;
+    event.now_us = now_us;
+    event.agent.link = inside->places[place].link;
+    event.agent.up = up;
+    step(inside, &event);
 }
 
 /* Who is on a place runs already. */
@@ -411,6 +416,20 @@ void core_inside_begin(struct core_inside *inside, uint64_t now_us)
     say_started(inside, now_us);
 }
 
+static void fill_arrived(const struct core_inside *inside, uint32_t slot,
+    const struct task_arrive *arrive, struct agent_arrived *arrived)
+{
+    *arrived = (struct agent_arrived){.job = inside->job,
+        .generation = arrive->generation,
+        .tasks = 1,
+        .up_to = arrive->up_to,
+        .applied = arrive->applied,
+        .wanted = arrive->wanted,
+        .wanted_slot = slot,
+        .cursor = arrive->cursor,
+        .feed = arrive->feed};
+}
+
 void core_inside_up(
     struct core_inside *inside, uint32_t place, const struct task_up *up, uint64_t now_us)
 {
@@ -420,18 +439,14 @@ void core_inside_up(
     if (!at->held || at->link.n == 0 || for_people) {
         return;
     }
-    struct agent_up said = {.type = AGENT_UP_SAID, .said = {.task = at->task, .up = *up}};
+    struct agent_up said;
     if (up->type == TASK_UP_ARRIVE) {
-        said = (struct agent_up){.type = AGENT_UP_ARRIVED,
-            .arrived = {.job = inside->job,
-                .generation = up->arrive.generation,
-                .tasks = 1,
-                .up_to = up->arrive.up_to,
-                .applied = up->arrive.applied,
-                .wanted = up->arrive.wanted,
-                .wanted_slot = at->task.slot,
-                .cursor = up->arrive.cursor,
-                .feed = up->arrive.feed}};
+        said.type = AGENT_UP_ARRIVED;
+        fill_arrived(inside, at->task.slot, &up->arrive, &said.arrived);
+    } else {
+        said.type = AGENT_UP_SAID;
+        said.said.task = at->task;
+        said.said.up = *up;
     }
     say(inside, place, &said, now_us);
     say_started(inside, now_us);
