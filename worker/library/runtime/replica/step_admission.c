@@ -244,12 +244,14 @@ cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error)
     struct step *step = &strategy->step;
     uint32_t own = atomic_load(&replica->collectives);
     CADRE_ASSERT(replica->local < strategy->local_replicas);
-    pthread_mutex_lock(&step->lock);
-    if (own < atomic_load(&step->ended_collectives)) {
-        step->ended_replica = replica->id;
-        atomic_store(&step->ended_collectives, own);
+    if (own < atomic_load(&step->ended_collectives)) { /* most often only for the first one */
+        pthread_mutex_lock(&step->lock);
+        if (own < atomic_load(&step->ended_collectives)) {
+            step->ended_replica = replica->id;
+            atomic_store(&step->ended_collectives, own);
+        }
+        pthread_mutex_unlock(&step->lock);
     }
-    pthread_mutex_unlock(&step->lock);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         const cadre_replica *other = &strategy->replicas[i];
         uint32_t theirs = atomic_load(&other->collectives);

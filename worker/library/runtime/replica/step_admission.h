@@ -87,6 +87,7 @@ struct cadre_replica {
     bool feed_told; /* what it is fed was told in this step */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     bool outputs_taken;                       /* their references are the library's */
+    uint32_t output_count;                    /* then: the others are NULL */
     cadre_status status;                      /* of its part of the step */
     struct cadre_error error;
     struct collective_list list;    /* for calls of the thread that runs its function */

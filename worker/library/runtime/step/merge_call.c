@@ -130,7 +130,9 @@ cadre_status merge_returned(
     if (failure != NULL) {
         end_for_failure(strategy, failure);
     }
-    atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
+    if (atomic_load(&merge->returned) == 0) { /* only the first one writes */
+        atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
+    }
     if (failure != NULL || atomic_load(&strategy->step.meeting) == 0) {
         return CADRE_OK;
     }

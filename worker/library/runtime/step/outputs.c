@@ -32,6 +32,7 @@ static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct 
         missing = given || missing < count ? missing : i;
     }
     replica->outputs_taken = true;
+    replica->output_count = count;
     return missing == count
                ? CADRE_OK
                : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -65,18 +66,24 @@ void outputs_drop(cadre_strategy *strategy)
 {
     for (uint32_t local = 0; local < strategy->local_replicas; local++) {
         cadre_replica *replica = &strategy->replicas[local];
-        for (uint32_t i = 0; !replica->outputs_taken && i < CADRE_OUTPUTS_MAX; i++) {
+        if (replica->outputs_taken) {
+            continue;
+        }
+        for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
             if (replica->outputs[i] != NULL) {
                 (void)tensor_take(replica->outputs[i]);
             }
         }
         replica->outputs_taken = true;
+        replica->output_count = CADRE_OUTPUTS_MAX;
     }
     for (uint32_t local = 0; local < strategy->local_replicas; local++) {
-        for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
-            tensor_drop(strategy->replicas[local].outputs[i]);
-            strategy->replicas[local].outputs[i] = NULL;
+        cadre_replica *replica = &strategy->replicas[local];
+        for (uint32_t i = 0; i < replica->output_count; i++) {
+            tensor_drop(replica->outputs[i]);
+            replica->outputs[i] = NULL;
         }
+        replica->output_count = 0;
     }
 }
 

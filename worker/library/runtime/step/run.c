@@ -125,9 +125,9 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
     cadre_strategy *strategy = order->strategy;
-    enum step_end end = STEP_INTERRUPTED;
+    enum step_end end;
     order->position = strategy_position(strategy);
-    while (end == STEP_INTERRUPTED && strategy_position(strategy) == order->position) {
+    do {
         struct cadre_error cause;
         cause.code = CADRE_OK;
         cause.text[0] = '\0';
@@ -145,7 +145,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
         if (end == STEP_INTERRUPTED) {
             CADRE_TRY(strategy_regroup(strategy, &cause, error));
         }
-    }
+    } while (end == STEP_INTERRUPTED && strategy_position(strategy) == order->position);
     if (end != STEP_DONE) {
         CADRE_TRY(adopt(order, error));
     }
