@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job that may run for a time only. */
-#include <string.h>
-
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
 
