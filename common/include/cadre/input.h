@@ -125,7 +125,7 @@ CADRE_API cadre_status cadre_per_replica_batch_size(
 
 /* Makes the pipeline of one worker (or replica): one reference. Its elements go to the replicas as
  * they are. Called again when the number of workers changes; on failure says why with cadre_fail.
- */
+ * Other calls with the strategy are refused in it (cadre/strategy.h). */
 typedef cadre_status (*cadre_input_function)(
     const cadre_input_context *context, cadre_dataset **ret_data, void *user);
 
@@ -144,14 +144,14 @@ CADRE_API cadre_status cadre_distributed_spec(
     const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec);
 
 /* Begins the next epoch; false when `epochs` of them are done, or after an error (see
- * cadre_distributed_status). An epoch that was not read to its end is left where it is; until the
- * next one begins nothing tells that it was left, so a task that takes the job over enters it again
- * (steps_per_epoch makes epochs shorter without that). May be called with another number each time:
- * cadre_next_epoch(test, epoch + 1, NULL) reads a test set once per epoch of the training.
- * *ret_epoch (may be NULL) gets the epoch's number, from 0.
- * Where the job was taken over from others, before the first step: true for the epoch that they are
- * in the middle of; also for one that is read to its end, with no step left, when they went on from
- * it to another dataset and are in the middle of that; else as always. */
+ * cadre_distributed_status), or where the call is not allowed (see cadre_error_message). An epoch
+ * that was not read to its end is left where it is; until the next one begins nothing tells that it
+ * was left, so a task that takes the job over enters it again (steps_per_epoch makes epochs shorter
+ * without that). May be called with another number each time: cadre_next_epoch(test, epoch + 1,
+ * NULL) reads a test set once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's
+ * number, from 0. Where the job was taken over from others, before the first step: true for the
+ * epoch that they are in the middle of; also for one that is read to its end, with no step left,
+ * when they went on from it to another dataset and are in the middle of that; else as always. */
 CADRE_API bool cadre_next_epoch(
     cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch);
 

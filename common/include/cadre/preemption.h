@@ -55,11 +55,13 @@ typedef struct cadre_preemption_options {
     double grace_seconds;
     int exit_code; /* of cadre_finish, 1 to 255; 0: CADRE_EXIT_PREEMPTED */
     /* Called on every task at the step where it stops, before the checkpoint is written: for what
-     * the program wants to keep besides (save_fn). It makes no collectives and changes nothing, and
-     * takes no step (cadre_run, cadre_next: FAILED_PRECONDITION). */
+     * the program wants to keep besides (save_fn). It makes no collectives, changes nothing, takes
+     * no step and ends nothing: calls with the strategy (cadre_run, cadre_next, cadre_finish) give
+     * FAILED_PRECONDITION. It may read variables. */
     cadre_preemption_function save_function;
     /* Called on every task when the checkpoint is published and it may go (exit_fn). It may call
-     * exit; when it returns, the program's loops end. */
+     * exit, and make no other call with the strategy, which cadre_finish ends later; when it
+     * returns, the program's loops end. */
     cadre_preemption_function exit_function;
     void *user;
 } cadre_preemption_options;

@@ -103,7 +103,8 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
  * (42, cadre/preemption.h) when the job was preempted, then it writes nothing; or 1 after
  * printing to stderr why not: a sticky error of a dataset, a last step that failed (what was
  * before it is saved), a failure of the end itself, or a call where it is not allowed (in a
- * replica function, or with a strategy that has ended). A program that ends with status 0 and
+ * replica function, while another call with the strategy has not returned, or with one that has
+ * ended), which ends nothing. A program that ends with status 0 and
  * without this call leaves no checkpoint, and is told so on stderr. A task that was replaced in
  * the meantime does not return: its process ends with status 1, since what the program does after
  * its loop is no longer its to do. */

@@ -24,9 +24,15 @@
  *     cadre_run, cadre_reduce   cadre_all_reduce          updates and reads
  *
  * Unless a function says otherwise it is called from *cross-replica context*, that is outside of
- * replica functions, by one thread at a time; called elsewhere, while a step runs, or with a
- * strategy that has ended it gives FAILED_PRECONDITION. An argument that is NULL and cannot be left
- * out gives INVALID_ARGUMENT, which names it.
+ * replica functions; called elsewhere, while a step runs, or with a strategy that has ended it
+ * gives FAILED_PRECONDITION. An argument that is NULL and cannot be left out gives
+ * INVALID_ARGUMENT, which names it.
+ *
+ * One call at a time. Any thread may make it, but while a call with a strategy has not returned the
+ * next one gives FAILED_PRECONDITION and does nothing: that of another thread, and that of a
+ * function which the program gave to the first (an initializer, a pipeline's or a value's function,
+ * those of cadre/preemption.h). Such functions may call what says "any context", read variables and
+ * make random streams.
  *
  * A program started by hand may have several strategies at a time, up to 64, of which each is a job
  * of its own (their checkpoints go to one folder: finish one of them, release the others). In a job
@@ -96,8 +102,9 @@ CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
 
 /* Ends the strategy with all that was made in its scope: variables, distributed datasets, values
  * that were not retained; and its scopes. Nothing is saved. A job whose tasks all do this instead
- * of cadre_finish has succeeded; where only some do, they have failed. NULL, one that has ended,
- * and a call while a step or an update runs, or in a closure, do nothing. */
+ * of cadre_finish has succeeded; where only some do, they have failed. NULL and one that has ended
+ * do nothing; nor does a call while another one with the strategy has not returned (a step, an
+ * update), or in a closure, and cadre_error_message tells of it. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
 /* The next four may be called from any context and thread. Of NULL, and of a strategy that has

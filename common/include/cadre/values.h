@@ -46,7 +46,8 @@ typedef struct cadre_value_context {
 } cadre_value_context;
 
 /* Makes the value of one replica: 1 to CADRE_ELEMENT_TENSORS_MAX tensors, one reference of each;
- * all replicas' have equally many. On failure says why with cadre_fail. */
+ * all replicas' have equally many. On failure says why with cadre_fail. Other calls with the
+ * strategy are refused in it (cadre/strategy.h). */
 typedef cadre_status (*cadre_value_function)(
     const cadre_value_context *context, cadre_element *ret_value, void *user);
 

@@ -66,7 +66,8 @@ typedef enum cadre_initializer_kind {
 } cadre_initializer_kind;
 
 /* Fills `count` elements of `dtype` at `values`, which are zero before. A failure is that of
- * cadre_variable_create; cadre_fail says why. */
+ * cadre_variable_create; cadre_fail says why. It runs in that call, so other calls with the
+ * strategy are refused in it (cadre/strategy.h). */
 typedef cadre_status (*cadre_initializer_function)(
     void *values, int64_t count, cadre_dtype dtype, void *user);
 

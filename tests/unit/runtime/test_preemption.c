@@ -124,9 +124,9 @@ static void on_save_that_trains(cadre_strategy *strategy, void *user)
     struct program *program = user;
     cadre_per_replica *batch;
     assert_public_error(cadre_run(strategy, add_one, NULL, 0, program->w, NULL),
-        CADRE_FAILED_PRECONDITION, "cadre_run was called by the save_function");
+        CADRE_FAILED_PRECONDITION, "cadre_run was called while the save_function");
     assert_public_error(cadre_next(program->data, &batch), CADRE_FAILED_PRECONDITION,
-        "cadre_next was called by the save_function");
+        "cadre_next was called while the save_function");
     on_save(strategy, user);
 }
 
@@ -160,6 +160,42 @@ static void count_signal(int number)
 {
     (void)number;
     atomic_fetch_add(&former, 1);
+}
+
+static void on_save_that_ends(cadre_strategy *strategy, void *user)
+{
+    struct program *program = user;
+    assert_int_equal(cadre_finish(strategy), 1);
+    assert_non_null(
+        strstr(cadre_error_message(), "cadre_finish was called while the save_function"));
+    cadre_strategy_release(strategy);
+    assert_non_null(strstr(cadre_error_message(), "cadre_strategy_release was called while"));
+    assert_int_equal(*(const float *)cadre_variable_read(NULL, program->w),
+        cadre_strategy_position(strategy)); /* what it is called for */
+    on_save(strategy, user);
+}
+
+static void on_exit_that_ends(cadre_strategy *strategy, void *user)
+{
+    assert_int_equal(cadre_finish(strategy), 1);
+    assert_non_null(
+        strstr(cadre_error_message(), "cadre_finish was called while the exit_function"));
+    on_exit_of_it(strategy, user);
+}
+
+static void its_functions_do_not_end_the_strategy(void **state)
+{
+    (void)state;
+    struct program program = begin(MANY);
+    const cadre_preemption_options options = {
+        .save_function = on_save_that_ends, .exit_function = on_exit_that_ends, .user = &program};
+    assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
+    assert_int_equal(take(&program, 3), CADRE_OK);
+    assert_public_ok(cadre_preempt(program.strategy));
+    assert_int_equal(take(&program, MANY), CADRE_CANCELLED);
+    assert_int_equal(program.saved, 1);
+    assert_int_equal(program.left, 1);
+    check_left(&program, CADRE_EXIT_PREEMPTED);
 }
 
 static void sigterm_is_a_notice(void **state)
@@ -278,6 +314,7 @@ int main(void)
         cmocka_unit_test(the_program_asks),
         cmocka_unit_test(sigterm_is_a_notice),
         cmocka_unit_test(no_step_is_taken_while_it_saves),
+        cmocka_unit_test(its_functions_do_not_end_the_strategy),
         cmocka_unit_test(a_time_of_grace),
         cmocka_unit_test(bad_options),
         cmocka_unit_test(threads_begin_and_end_to_watch_at_once),

@@ -49,7 +49,7 @@ static cadre_status replica_stream(const cadre_replica *replica, uint64_t seed, 
         return CADRE_OK;
     }
     cadre_strategy *strategy = strategy_current();
-    CADRE_TRY(strategy_enter(strategy, "cadre_random_stream", error));
+    CADRE_TRY(strategy_look(strategy, "cadre_random_stream", error));
     *ret_random = stream(OF_STEP, seed, name, strategy_position(strategy), 0);
     return CADRE_OK;
 }

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/closures/per_worker.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/regroup/join.h"
+#include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- who may call --- */
@@ -35,10 +36,10 @@ static struct scheduler *scheduler_of(const cadre_strategy *strategy)
 }
 
 static cadre_status enter(const cadre_strategy *strategy, const char *function,
-    struct scheduler **ret_scheduler, struct cadre_error *error)
+    struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
     CADRE_TRY(require_outside(function, error));
-    CADRE_TRY(strategy_enter(strategy, function, error));
+    CADRE_TRY(strategy_enter(strategy, function, call, error));
     *ret_scheduler = scheduler_of(strategy);
     if (*ret_scheduler == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -52,10 +53,10 @@ static cadre_status enter(const cadre_strategy *strategy, const char *function,
 /* The same for what needs the chief's own state: of a job that goes on it is loaded now, before
  * the first closures depend on it and not with the step behind them. */
 static cadre_status enter_state(cadre_strategy *strategy, const char *function,
-    struct scheduler **ret_scheduler, struct cadre_error *error)
+    struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
     bool passed;
-    CADRE_TRY(enter(strategy, function, ret_scheduler, error));
+    CADRE_TRY(enter(strategy, function, call, ret_scheduler, error));
     return join_job(strategy, 0, NULL, NULL, &passed, error);
 }
 
@@ -112,10 +113,11 @@ static cadre_status schedule(cadre_strategy *strategy, const char *name,
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value, struct cadre_error *error)
 {
+    STRATEGY_CALL call = {0};
     struct scheduler *scheduler = NULL;
     const struct registration *function = NULL;
     cadre_remote_value *value = NULL;
-    CADRE_TRY(enter_state(strategy, "cadre_schedule", &scheduler, error));
+    CADRE_TRY(enter_state(strategy, "cadre_schedule", &call, &scheduler, error));
     CADRE_ASSERT(scheduler->strategy == strategy);
     CADRE_TRY(argument_require(name, "cadre_schedule", "function", error));
     CADRE_TRY(registry_find(REGISTERED_FUNCTION, name, &function, error));
@@ -154,21 +156,19 @@ static cadre_status no_work(
     return CADRE_OK;
 }
 
-/* The ledger's step of a join; its failure is published already. */
+/* The ledger's step of a join. */
 static cadre_status take_step(cadre_strategy *strategy, struct cadre_error *error)
 {
-    cadre_status status = cadre_run(strategy, no_work, NULL, 0, NULL, NULL);
-    if (status != CADRE_OK) {
-        return cadre_error_set(error, status, "%s", cadre_error_message());
-    }
+    CADRE_TRY(run_entered(strategy, no_work, NULL, 0, NULL, NULL, error));
     return crew_note_step(strategy_position(strategy), error);
 }
 
 cadre_status cadre_join(cadre_strategy *strategy)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     struct scheduler *scheduler = NULL;
-    cadre_status status = enter_state(strategy, "cadre_join", &scheduler, &error);
+    cadre_status status = enter_state(strategy, "cadre_join", &call, &scheduler, &error);
     if (status == CADRE_OK) {
         status = scheduler_join(scheduler, &error);
     }
@@ -180,12 +180,13 @@ cadre_status cadre_join(cadre_strategy *strategy)
 
 cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     struct scheduler *scheduler = NULL;
     cadre_status status = argument_require(ret_done, "cadre_done", "ret_done", &error);
     if (status == CADRE_OK) {
         *ret_done = false;
-        status = enter_state(strategy, "cadre_done", &scheduler, &error);
+        status = enter_state(strategy, "cadre_done", &call, &scheduler, &error);
     }
     if (status == CADRE_OK) {
         status = scheduler_done(scheduler, ret_done, &error);
@@ -264,6 +265,7 @@ void cadre_remote_value_release(cadre_remote_value *value)
 static cadre_status create(cadre_strategy *strategy, const char *function,
     enum registration_kind kind, const char *name, cadre_per_worker **ret_per_worker)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     struct scheduler *scheduler = NULL;
     const struct registration *made_of = NULL;
@@ -271,7 +273,7 @@ static cadre_status create(cadre_strategy *strategy, const char *function,
     cadre_status status = argument_require(ret_per_worker, function, "ret_per_worker", &error);
     if (status == CADRE_OK) {
         *ret_per_worker = NULL;
-        status = enter(strategy, function, &scheduler, &error);
+        status = enter(strategy, function, &call, &scheduler, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(name, function, "name", &error);

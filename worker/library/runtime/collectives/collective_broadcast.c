@@ -129,6 +129,7 @@ static cadre_status refuse_barrier(struct cadre_error *error)
 
 cadre_status cadre_barrier(void)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error;
     cadre_replica *replica = context_replica();
     if (replica != NULL) {
@@ -138,7 +139,7 @@ cadre_status cadre_barrier(void)
     if (strategy == NULL) {
         return border(refuse_barrier(&error), &error);
     }
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = strategy_outside(strategy, __func__, barrier_here, NULL, &error);
     }

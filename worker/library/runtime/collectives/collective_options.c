@@ -67,10 +67,11 @@ cadre_status collective_options_settle(const cadre_strategy *strategy,
 cadre_status cadre_strategy_set_communication(
     cadre_strategy *strategy, const cadre_collective_options *options)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     const cadre_collective_options none = {0};
     options = options == NULL ? &none : options;
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = check(options, &error);
     }

@@ -89,8 +89,9 @@ static cadre_status set_assignment(
 cadre_status cadre_strategy_set_device_assignment(
     cadre_strategy *strategy, const cadre_device_assignment *assignment)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = argument_require(assignment, __func__, "assignment", &error);
     }

@@ -190,11 +190,12 @@ static const cadre_input_options defaults = {0};
 cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_input_options *options, cadre_distributed_dataset **ret_distributed)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
     if (status == CADRE_OK) {
         *ret_distributed = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK && data == NULL) {
         status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
@@ -213,11 +214,12 @@ cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
     cadre_input_function function, void *user, const cadre_input_options *options,
     cadre_distributed_dataset **ret_distributed)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_distributed, __func__, "ret_distributed", &error);
     if (status == CADRE_OK) {
         *ret_distributed = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, __func__, "function", &error);

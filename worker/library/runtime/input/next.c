@@ -131,16 +131,19 @@ static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t 
 
 bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     if (distributed_require(distributed, __func__, &error) != CADRE_OK) {
         border(error.code, &error);
         return false;
     }
-    cadre_status status = strategy_require(distributed->strategy, __func__, &error);
+    cadre_status status = strategy_require(distributed->strategy, __func__, &call, &error);
     bool begun = false;
-    if (status == CADRE_OK) {
-        status = strategy_check(distributed->strategy, &error);
+    if (status != CADRE_OK) {
+        border(status, &error); /* it is in another call, or has ended */
+        return false;
     }
+    status = strategy_check(distributed->strategy, &error);
     if (status != CADRE_OK && distributed->strategy->left) {
         border(status, &error); /* nothing is wrong with the dataset */
         return false;
@@ -252,12 +255,10 @@ static cadre_status take_next(
 static cadre_status next(cadre_distributed_dataset *distributed, const char *function, bool whole,
     struct cadre_error *error)
 {
+    STRATEGY_CALL call = {0};
     cadre_status status = distributed_require(distributed, function, error);
     if (status == CADRE_OK) {
-        status = strategy_require(distributed->strategy, function, error);
-    }
-    if (status == CADRE_OK) {
-        status = participants_allow(distributed->strategy, function, error);
+        status = strategy_require(distributed->strategy, function, &call, error);
     }
     if (status == CADRE_OK && distributed->strategy->left) {
         status = strategy_check(distributed->strategy, error);

@@ -386,6 +386,7 @@ static cadre_status adapt(cadre_strategy *strategy, struct adaption *adaption,
 cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_adapt_options *options, cadre_normalization **ret_normalization)
 {
+    STRATEGY_CALL call = {0};
     static const cadre_adapt_options defaults = {0};
     struct cadre_error error = {0};
     struct adaption adaption = {.data = data};
@@ -393,7 +394,7 @@ cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *
         argument_require(ret_normalization, __func__, "ret_normalization", &error);
     if (status == CADRE_OK) {
         *ret_normalization = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK && data == NULL) {
         status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,

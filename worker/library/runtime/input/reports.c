@@ -191,8 +191,9 @@ void reports_end(cadre_strategy *strategy)
 
 cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_status status = strategy_require(strategy, "cadre_report", &error);
+    cadre_status status = strategy_require(strategy, "cadre_report", &call, &error);
     if (status == CADRE_OK) {
         status = name_check("metric", name, &error);
     }

@@ -15,6 +15,7 @@
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -129,10 +130,11 @@ static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *
                                                            : strategy_end(strategy, error);
 }
 
-static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
+static cadre_status finish(
+    cadre_strategy *strategy, struct strategy_call *call, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
-    cadre_status status = strategy_require(strategy, "cadre_finish", error);
+    cadre_status status = strategy_require(strategy, "cadre_finish", call, error);
     if (status == CADRE_OK) {
         status = sticky(strategy, error);
         if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
@@ -159,15 +161,17 @@ static cadre_status finish(cadre_strategy *strategy, bool *ret_void, struct cadr
 
 int cadre_finish(cadre_strategy *strategy)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     bool is_void = false;
     int exit_code = 1;
-    cadre_status status = finish(strategy, &is_void, &error);
-    if (status != CADRE_OK && strategy_lives(strategy) && preemption_left(strategy, &exit_code)) {
+    cadre_status status = finish(strategy, &call, &is_void, &error);
+    bool has = call.place > 0; /* else it is another call's, or nobody's */
+    if (status != CADRE_OK && has && preemption_left(strategy, &exit_code)) {
         border(status, &error); /* all is saved, and said */
     } else if (status != CADRE_OK) {
         border(status, &error);
-        if (strategy_lives(strategy)) {
+        if (has) {
             reports_end(strategy);
         }
         show_failure(&error);
@@ -175,6 +179,8 @@ int cadre_finish(cadre_strategy *strategy)
     if (is_void) {
         _exit(1); /* protocol rule 16: nothing of the program may run after its loop */
     }
-    cadre_strategy_release(strategy);
+    if (has) {
+        strategy_close(strategy);
+    }
     return status == CADRE_OK ? 0 : exit_code;
 }

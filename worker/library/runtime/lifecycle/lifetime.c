@@ -156,8 +156,8 @@ static void strategy_free(cadre_strategy *strategy)
     free(strategy);
 }
 
-cadre_status strategy_create(
-    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error)
+cadre_status strategy_create(struct strategy_shape *shape, const char *function,
+    struct strategy_call *call, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
     cadre_strategy *strategy = NULL;
     cadre_status status = check_room(error);
@@ -170,26 +170,23 @@ cadre_status strategy_create(
     if (status != CADRE_OK) {
         return status;
     }
-    status = living_add(strategy, error);
+    status = living_add(strategy, function, call, error);
     if (status != CADRE_OK) {
         strategy_free(strategy);
         return status;
     }
     status = open_strategy(strategy, error);
     if (status != CADRE_OK) {
-        cadre_strategy_release(strategy);
+        strategy_close(strategy);
         return status;
     }
     *ret_strategy = strategy;
     return CADRE_OK;
 }
 
-void cadre_strategy_release(cadre_strategy *strategy)
+void strategy_close(cadre_strategy *strategy)
 {
-    if (!strategy_lives(strategy) || atomic_load(&strategy->step.running) ||
-        context_strategy() == strategy || strategy_on_worker(strategy)) {
-        return; /* nothing, ended already, or in use by its replicas, an update or a closure */
-    }
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
     scope_forget(strategy);
     hang_watch_close(strategy->hang_watch);
     participants_close(strategy);
@@ -203,4 +200,19 @@ void cadre_strategy_release(cadre_strategy *strategy)
     living_remove(strategy);
     task_roster_clear(&strategy->roster);
     strategy_free(strategy);
+}
+
+void cadre_strategy_release(cadre_strategy *strategy)
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error = {0};
+    if (!strategy_lives(strategy)) {
+        return;
+    }
+    cadre_status status = strategy_require(strategy, __func__, &call, &error);
+    if (status == CADRE_OK || call.place > 0) { /* or in another one's scope, which it ends from */
+        strategy_close(strategy);
+    } else {
+        border(status, &error);
+    }
 }

@@ -15,10 +15,13 @@ struct strategy_shape {
     struct crew_state *crew;
 };
 
-/* Makes it and comes into the job's first generation. The lists and the crew are taken over, also
- * on error. */
-cadre_status strategy_create(
-    struct strategy_shape *shape, cadre_strategy **ret_strategy, struct cadre_error *error);
+/* Makes it and comes into the job's first generation; the constructor `function` has it then until
+ * `call` is left. The lists and the crew are taken over, also on error. */
+cadre_status strategy_create(struct strategy_shape *shape, const char *function,
+    struct strategy_call *call, cadre_strategy **ret_strategy, struct cadre_error *error);
+
+/* Ends a strategy that the calling thread has, in a call that is left afterwards. */
+void strategy_close(cadre_strategy *strategy);
 
 /* What every constructor asks first: the process is one task, and a plain program is that already,
  * also behind its end. */

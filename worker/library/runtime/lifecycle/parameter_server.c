@@ -104,6 +104,7 @@ static cadre_status shape_of(const struct environment *environment,
 static cadre_status create(const cadre_parameter_server_options *options,
     cadre_strategy **ret_strategy, struct cadre_error *error)
 {
+    STRATEGY_CALL call = {0};
     const struct environment *environment = program_environment();
     struct strategy_shape shape;
     cadre_strategy *strategy;
@@ -114,12 +115,12 @@ static cadre_status create(const cadre_parameter_server_options *options,
         CADRE_TRY(check_partitioner(&options->partitioner, error));
     }
     CADRE_TRY(shape_of(environment, options, &shape, error));
-    CADRE_TRY(strategy_create(&shape, &strategy, error));
+    CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
     cadre_status status =
         chief_begin(strategy->crew, strategy, environment->role == ROLE_NONE, error);
     if (status != CADRE_OK) {
         strategy_end(strategy, error);
-        cadre_strategy_release(strategy);
+        strategy_close(strategy);
         return status;
     }
     *ret_strategy = strategy;

@@ -116,6 +116,7 @@ static cadre_status choose_parameter(const struct request *request,
 static cadre_status create(
     const struct request *request, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
+    STRATEGY_CALL call = {0};
     CADRE_ASSERT(request->kind != STRATEGY_PARAMETER_SERVER);
     const struct environment *environment = program_environment();
     struct strategy_shape shape = {.kind = request->kind};
@@ -128,7 +129,7 @@ static cadre_status create(
         device_list_clear(&shape.devices);
         return status;
     }
-    return strategy_create(&shape, ret_strategy, error);
+    return strategy_create(&shape, request->function, &call, ret_strategy, error);
 }
 
 static cadre_status create_public(const struct request *request, cadre_strategy **ret_strategy)

@@ -119,7 +119,8 @@ static cadre_status check_context(
         CADRE_TRY(step_require_here(replica, function, error));
         return variable_require_own(replica, metric->variable, function, error);
     }
-    CADRE_TRY(variable_enter(metric->variable, function, error));
+    STRATEGY_CALL call = {0};
+    CADRE_TRY(variable_enter(metric->variable, function, &call, error));
     return cadre_variable_kind(metric->variable) == CADRE_VARIABLE_REGULAR
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -205,7 +206,7 @@ cadre_status cadre_metric_reset(cadre_metric *metric)
     cadre_tensor *zero = NULL;
     cadre_status status = argument_require(metric, __func__, "metric", &error);
     if (status == CADRE_OK) {
-        status = variable_enter(metric->variable, __func__, &error);
+        status = variable_require_living(metric->variable, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = literal_tensor(metric->variable, 0, &zero, &error);

@@ -275,6 +275,7 @@ cadre_status cadre_parameter_create(cadre_strategy *strategy, const char *name, 
     uint32_t rank, const int64_t *dims, const cadre_parameter_options *options,
     cadre_parameter **ret_parameter)
 {
+    STRATEGY_CALL call = {0};
     static const cadre_parameter_options defaults = {0};
     struct cadre_error error = {0};
     struct creation creation = {.strategy = strategy != NULL ? strategy : scope_current(),
@@ -289,7 +290,7 @@ cadre_status cadre_parameter_create(cadre_strategy *strategy, const char *name, 
         status = check_chief(creation.parameters, &error);
     }
     if (status == CADRE_OK) {
-        status = strategy_enter(creation.strategy, __func__, &error);
+        status = strategy_enter(creation.strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = create(&creation, ret_parameter, &error);

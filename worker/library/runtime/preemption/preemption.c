@@ -25,8 +25,7 @@ struct preemption {
     cadre_preemption_options options;
     struct notice notice;
     bool watched; /* the notice is */
-    bool kept;    /* save_function was called */
-    bool saves;   /* it is under way */
+    bool kept;    /* save_function was called, if there is one */
 };
 
 /* --- the handler --- */
@@ -69,16 +68,16 @@ void preemption_close(struct cadre_strategy *strategy)
 
 /* --- leaving --- */
 
-cadre_status preemption_refuse(
-    const struct cadre_strategy *strategy, const char *function, struct cadre_error *error)
+/* It makes no call with the strategy: where the job stops for good nothing begins and nothing ends.
+ */
+static void call_program(
+    cadre_strategy *strategy, cadre_preemption_function function, const char *which)
 {
-    if (strategy->preemption == NULL || !strategy->preemption->saves) {
-        return CADRE_OK;
+    if (function != NULL) {
+        const char *before = strategy_does(strategy, which);
+        function(strategy, strategy->preemption->options.user);
+        (void)strategy_does(strategy, before);
     }
-    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "%s was called by the save_function of cadre_preemption_handler_set, where the job stops "
-        "for good; keep what the program wants to keep there, and return",
-        function);
 }
 
 bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
@@ -113,9 +112,8 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
                                                       : environment->output_folder,
             position);
     }
-    if (preemption->options.exit_function != NULL) {
-        preemption->options.exit_function(strategy, preemption->options.user);
-    }
+    call_program(strategy, preemption->options.exit_function,
+        "the exit_function of cadre_preemption_handler_set");
     return error->code;
 }
 
@@ -123,13 +121,11 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
 static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
-    CADRE_ASSERT(!preemption->saves);
     bool is_void = false;
-    if (!preemption->kept && preemption->options.save_function != NULL) {
+    if (!preemption->kept) {
         preemption->kept = true;
-        preemption->saves = true;
-        preemption->options.save_function(strategy, preemption->options.user);
-        preemption->saves = false;
+        call_program(strategy, preemption->options.save_function,
+            "the save_function of cadre_preemption_handler_set");
     }
     CADRE_TRY(checkpoint_to_stop(strategy, error));
     cadre_status status = task_await_bye(strategy->task, &is_void, error);
@@ -159,7 +155,6 @@ cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error
 const struct participant preemption_participant = {
     .name = "preemption",
     .close = preemption_close,
-    .allow = preemption_refuse,
     .halt = preemption_meet,
 };
 
@@ -185,9 +180,10 @@ static cadre_status check_options(
 cadre_status cadre_preemption_handler_set(
     cadre_strategy *strategy, const cadre_preemption_options *options)
 {
+    STRATEGY_CALL call = {0};
     const cadre_preemption_options defaults = {.off = false};
     struct cadre_error error = {0};
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK && options == NULL) {
         options = &defaults;
     }

@@ -21,10 +21,6 @@ void preemption_close(struct cadre_strategy *strategy);
  * waits for bye and returns CANCELLED, finally. CADRE_OK: it goes on. Other errors are final. */
 cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error);
 
-/* FAILED_PRECONDITION when save_function calls `function`, which begins or ends a step or more. */
-cadre_status preemption_refuse(
-    const struct cadre_strategy *strategy, const char *function, struct cadre_error *error);
-
 extern const struct participant preemption_participant;
 
 /* Whether this task has left its job so, and what cadre_finish returns then. */

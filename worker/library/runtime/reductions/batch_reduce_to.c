@@ -126,6 +126,7 @@ cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     uint32_t count, cadre_per_replica *ret_values[])
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status =
         count == 0 ? CADRE_OK : argument_require(ret_values, __func__, "ret_values", &error);
@@ -133,7 +134,7 @@ cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
         ret_values[i] = NULL;
     }
     if (status == CADRE_OK) {
-        status = reduce_to_enter(strategy, __func__, &error);
+        status = reduce_to_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK && count > 0) {
         status = argument_require(values, __func__, "values", &error);

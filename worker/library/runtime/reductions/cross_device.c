@@ -113,9 +113,10 @@ static cadre_status check_ops(
 cadre_status cadre_strategy_set_cross_device_ops(
     cadre_strategy *strategy, const cadre_cross_device_ops *ops)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     const cadre_cross_device_ops defaults = {0};
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     ops = ops == NULL ? &defaults : ops;
     if (status == CADRE_OK) {
         status = check_ops(strategy, ops, &error);
@@ -135,10 +136,11 @@ cadre_status cadre_strategy_set_cross_device_ops(
 cadre_status cadre_strategy_cross_device_ops(
     cadre_strategy *strategy, cadre_dtype dtype, cadre_cross_device_ops *ret_ops)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_ops, __func__, "ret_ops", &error);
     if (status == CADRE_OK) {
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = cross_device_choose(strategy, dtype, ret_ops, &error);

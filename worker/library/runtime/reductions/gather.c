@@ -169,6 +169,7 @@ static cadre_status gather(
 cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *value, int32_t axis,
     cadre_tensor *ret_tensors[])
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     struct gathering gathering = {
         .axis = axis, .value = (cadre_per_replica *)(uintptr_t)value, .results = ret_tensors};
@@ -177,7 +178,7 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
         ret_tensors[i] = NULL;
     }
     if (status == CADRE_OK) {
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = per_replica_require(value, __func__, "value", &error);

@@ -280,11 +280,12 @@ static cadre_status reduce_checked(
 static cadre_status reduce_values(cadre_strategy *strategy, struct reduction *reduction,
     const int32_t axes[], uint32_t axis_count, struct cadre_error *error)
 {
+    STRATEGY_CALL call = {0};
     const char *function = reduction->function;
     for (uint32_t i = 0; i < cadre_per_replica_components(reduction->value); i++) {
         reduction->results[i] = NULL;
     }
-    CADRE_TRY(strategy_enter(strategy, function, error));
+    CADRE_TRY(strategy_enter(strategy, function, &call, error));
     CADRE_TRY(per_replica_require(reduction->value, function, "value", error));
     CADRE_TRY(check_value(strategy, reduction, axes, axis_count, error));
     return reduce_checked(strategy, reduction, error);
@@ -385,11 +386,12 @@ static cadre_status reduce_tensor(cadre_strategy *strategy, struct reduction *re
 cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, cadre_tensor *tensor,
     const int32_t axes[], uint32_t axis_count, cadre_tensor **ret_tensor)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
     if (status == CADRE_OK) {
         *ret_tensor = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(tensor, __func__, "tensor", &error);

@@ -11,11 +11,11 @@
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 
-cadre_status reduce_to_enter(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
 {
     if (!context_merging() || context_strategy() != strategy) {
-        return strategy_enter(strategy, function, error);
+        return strategy_enter(strategy, function, call, error);
     }
     if (strategy->environment->tasks > 1) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -142,13 +142,14 @@ cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, const cadre_destinations *destinations,
     cadre_per_replica **ret_value)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     uint32_t places = 0;
     cadre_status status = argument_require(ret_value, __func__, "ret_value", &error);
     if (status == CADRE_OK) {
         *ret_value = NULL;
-        status = reduce_to_enter(strategy, __func__, &error);
+        status = reduce_to_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)value, &error);
@@ -168,12 +169,13 @@ cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
 cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
     const cadre_destinations *destinations, cadre_per_replica **ret_value)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     uint32_t places = 0;
     cadre_status status = argument_require(ret_value, __func__, "ret_value", &error);
     if (status == CADRE_OK) {
         *ret_value = NULL;
-        status = reduce_to_enter(strategy, __func__, &error);
+        status = reduce_to_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(tensor, __func__, "tensor", &error);

@@ -9,10 +9,12 @@
 #include "cadre/replica.h"
 #include "common/base/error.h"
 
+struct strategy_call;
+
 /* What each public `function` asks first. Also in the function of a merge call: it speaks for this
- * task, which must be the only one. */
-cadre_status reduce_to_enter(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+ * task, which must be the only one; and `call` stays empty. */
+cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
 
 /* INVALID_ARGUMENT: it cannot be reduced so. */
 cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,

@@ -450,8 +450,9 @@ void checkpointer_close(struct checkpointer *checkpointer)
 
 cadre_status cadre_save(cadre_strategy *strategy, bool wait)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = save(strategy, wait, &error);
     }

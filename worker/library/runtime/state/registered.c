@@ -210,10 +210,11 @@ static cadre_status meet(
 cadre_status cadre_state_register(
     cadre_strategy *strategy, const char *name, void *pointer, size_t size)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     struct registered_state state = {.pointer = pointer, .size = size};
     struct registered_state *grown = NULL;
-    cadre_status status = strategy_enter(strategy, __func__, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = check(strategy, name, pointer, size, &error);
     }

@@ -371,6 +371,7 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable)
 {
+    STRATEGY_CALL call = {0};
     static const cadre_variable_options defaults = {0};
     struct cadre_error error = {0};
     const struct variable_plan plan = {.strategy = strategy != NULL ? strategy : scope_current(),
@@ -383,7 +384,7 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     if (status == CADRE_OK) {
         *ret_variable = NULL;
         status = plan.strategy == NULL ? context_require_cross(__func__, &error)
-                                       : strategy_enter(plan.strategy, __func__, &error);
+                                       : strategy_enter(plan.strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = check_creation(&plan, &error);

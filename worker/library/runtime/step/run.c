@@ -16,6 +16,7 @@
 #include "worker/library/runtime/step/apply_function.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/step/run_replica.h"
 #include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/values/values.h"
@@ -171,15 +172,8 @@ static cadre_status check_values(
 static cadre_status check_call(const struct run *run, struct cadre_error *error)
 {
     const struct step_order *order = &run->order;
-    cadre_status status = strategy_enter(order->strategy, "cadre_run", error);
-    if (status == CADRE_OK) {
-        status = participants_allow(order->strategy, "cadre_run", error);
-    }
-    if (status == CADRE_OK && run->function == NULL) {
-        status = argument_require(NULL, "cadre_run", "function", error);
-    }
-    if (status != CADRE_OK) {
-        return status;
+    if (run->function == NULL) {
+        return argument_require(NULL, "cadre_run", "function", error);
     }
     if (order->n_outputs > CADRE_OUTPUTS_MAX ||
         (order->n_outputs > 0 && order->ret_outputs == NULL)) {
@@ -237,10 +231,10 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
     return status;
 }
 
-cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
+cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function,
+    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[],
+    struct cadre_error *error)
 {
-    struct cadre_error error;
     struct run run = {.order = {.strategy = strategy,
                           .input = input,
                           .batch = per_replica_batch(input),
@@ -248,17 +242,24 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
                           .ret_outputs = ret_outputs},
         .function = function,
         .user = user};
+    CADRE_TRY(check_call(&run, error));
+    CADRE_TRY(come_to_step(&run.order, error));
+    return run_with_values(&run, error);
+}
+
+cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
+    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error;
     error.code = CADRE_OK;
     error.text[0] = '\0';
     for (uint32_t i = 0; ret_outputs != NULL && i < n_outputs && i < CADRE_OUTPUTS_MAX; i++) {
         ret_outputs[i] = NULL;
     }
-    cadre_status status = check_call(&run, &error);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = come_to_step(&run.order, &error);
-    }
-    if (status == CADRE_OK) {
-        status = run_with_values(&run, &error);
+        status = run_entered(strategy, function, input, n_outputs, user, ret_outputs, &error);
     }
     return border(status, &error);
 }

@@ -4,6 +4,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -11,39 +12,62 @@
 bool strategy_on_worker(const cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy != NULL);
-    return strategy->crew != NULL && context_worker();
+    return context_worker() && strategy->crew != NULL;
 }
 
-cadre_status strategy_require_inside(
+static cadre_status refuse_ended(const char *function, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called after the strategy had ended, and with it all that was made in it; call "
+        "it before cadre_finish",
+        function);
+}
+
+/* That it is called in a place where a strategy can be used. */
+static cadre_status check_place(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
-    if (!strategy_lives(strategy)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called after the strategy had ended, and with it all that was made in it; call "
-            "it before cadre_finish",
-            function);
-    }
-    if (strategy_on_worker(strategy)) {
+    if (context_worker() && strategy_lives(strategy) && strategy_on_worker(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called in a function that a worker runs; call it in the chief's program, "
             "outside of closures",
             function);
     }
-    CADRE_TRY(scope_require(strategy, function, error));
-    if (atomic_load(&strategy->step.running) && context_strategy() == NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called by another thread while a step is running; call it between steps",
-            function);
-    }
     return CADRE_OK;
 }
 
-cadre_status strategy_require(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+static cadre_status take(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
 {
-    CADRE_TRY(strategy_require_inside(strategy, function, error));
+    const char *under_way;
+    if (living_take(strategy, function, call, &under_way)) {
+        return CADRE_OK;
+    }
+    if (under_way == NULL) {
+        return refuse_ended(function, error);
+    }
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called while %s of the same strategy had not returned; call it afterwards, outside "
+        "of functions that were given to Cadre",
+        function, under_way);
+}
+
+cadre_status strategy_require_inside(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
+{
+    CADRE_TRY(check_place(strategy, function, error));
+    if (context_strategy() == NULL) {
+        CADRE_TRY(take(strategy, function, call, error));
+    } else if (!strategy_lives(strategy)) {
+        return refuse_ended(function, error);
+    }
+    return scope_require(strategy, function, error);
+}
+
+static cadre_status check_outside(const char *function, struct cadre_error *error)
+{
     if (context_strategy() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called inside %s, while a step is running; call it between steps", function,
@@ -52,11 +76,35 @@ cadre_status strategy_require(
     return CADRE_OK;
 }
 
-cadre_status strategy_enter(
+cadre_status strategy_require(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
+{
+    CADRE_TRY(strategy_require_inside(strategy, function, call, error));
+    return check_outside(function, error);
+}
+
+cadre_status strategy_enter(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
+{
+    cadre_status status = strategy_require(strategy, function, call, error);
+    return status == CADRE_OK ? strategy_check(strategy, error) : status;
+}
+
+cadre_status strategy_look(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
-    cadre_status status = strategy_require(strategy, function, error);
-    return status == CADRE_OK ? strategy_check(strategy, error) : status;
+    CADRE_TRY(check_place(strategy, function, error));
+    if (!strategy_lives(strategy)) {
+        return refuse_ended(function, error);
+    }
+    CADRE_TRY(scope_require(strategy, function, error));
+    CADRE_TRY(check_outside(function, error));
+    if (atomic_load(&strategy->step.running)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called by another thread while a step is running; call it between steps",
+            function);
+    }
+    return strategy_check(strategy, error);
 }
 
 /* --- public --- */

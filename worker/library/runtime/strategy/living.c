@@ -6,23 +6,92 @@
 #include "common/pure/assert.h"
 
 static _Atomic(cadre_strategy *) living[LIVING_MAX];
+/* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
+ * end a strategy while another thread begins one. Who takes a place acquires what the call before
+ * left behind, and nobody else makes the strategy of a place live or end. */
+static _Atomic(const char *) under_way[LIVING_MAX];
 static _Atomic uint32_t living_used; /* places that were ever taken */
 static _Atomic uint64_t numbers;
 /* Of the one before, so that its end does not make every task the first. */
 static _Atomic uint32_t last_rank;
 
-cadre_status living_add(cadre_strategy *strategy, struct cadre_error *error)
+/* *ret_under_way: what it is in; NULL: nothing, and the place is taken. */
+static bool take_place(
+    uint32_t place, const char *function, struct strategy_call *call, const char **ret_under_way)
+{
+    CADRE_ASSERT(call->place == 0); /* a call enters once */
+    *ret_under_way = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&under_way[place], ret_under_way, function,
+            memory_order_acquire, memory_order_relaxed)) {
+        return false;
+    }
+    call->place = place + 1;
+    return true;
+}
+
+void strategy_leave(struct strategy_call *call)
+{
+    if (call->place > 0) {
+        CADRE_ASSERT(call->place <= LIVING_MAX);
+        atomic_store_explicit(&under_way[call->place - 1], NULL, memory_order_release);
+        call->place = 0;
+    }
+}
+
+/* LIVING_MAX: at none. */
+static uint32_t place_of(const cadre_strategy *strategy)
+{
+    uint32_t used = atomic_load_explicit(&living_used, memory_order_acquire);
+    for (uint32_t i = 0; strategy != NULL && i < used; i++) {
+        if (atomic_load_explicit(&living[i], memory_order_acquire) == strategy) {
+            return i;
+        }
+    }
+    return LIVING_MAX;
+}
+
+bool living_take(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
+    const char **ret_under_way)
+{
+    uint32_t place = place_of(strategy);
+    *ret_under_way = NULL;
+    if (place == LIVING_MAX || !take_place(place, function, call, ret_under_way)) {
+        return false;
+    }
+    if (atomic_load_explicit(&living[place], memory_order_acquire) != strategy) {
+        strategy_leave(call); /* it ended in between */
+        return false;
+    }
+    return true;
+}
+
+const char *strategy_does(const cadre_strategy *strategy, const char *what)
+{
+    uint32_t place = place_of(strategy);
+    CADRE_ASSERT(place < LIVING_MAX);
+    const char *before = atomic_exchange_explicit(&under_way[place], what, memory_order_relaxed);
+    CADRE_ASSERT(before != NULL);
+    return before;
+}
+
+cadre_status living_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
+    struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->number == 0);
+    const char *ignored;
     strategy->number = atomic_fetch_add(&numbers, 1) + 1;
     for (uint32_t i = 0; i < LIVING_MAX; i++) {
-        cadre_strategy *none = NULL;
-        if (atomic_compare_exchange_strong(&living[i], &none, strategy)) {
+        if (atomic_load(&living[i]) != NULL || !take_place(i, function, call, &ignored)) {
+            continue;
+        }
+        if (atomic_load(&living[i]) == NULL) {
+            atomic_store(&living[i], strategy);
             uint32_t used = atomic_load(&living_used);
             while (used < i + 1 && !atomic_compare_exchange_weak(&living_used, &used, i + 1)) {
             }
             return CADRE_OK;
         }
+        strategy_leave(call);
     }
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "%d strategies live in this process already; end one with cadre_finish or "
@@ -68,11 +137,7 @@ cadre_strategy *living_only(void)
 
 bool strategy_lives(const cadre_strategy *strategy)
 {
-    uint32_t at = 0;
-    const cadre_strategy *other = NULL;
-    while (strategy != NULL && (other = living_next(&at)) != NULL && other != strategy) {
-    }
-    return other != NULL;
+    return place_of(strategy) < LIVING_MAX;
 }
 
 /* All that live in one process have the same rank. */

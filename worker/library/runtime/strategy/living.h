@@ -12,13 +12,22 @@
 
 #define LIVING_MAX 64
 
-/* Gives the strategy its number and makes it one that lives. RESOURCE_EXHAUSTED: LIVING_MAX do. */
-cadre_status living_add(cadre_strategy *strategy, struct cadre_error *error);
+/* Gives the strategy its number and makes it one that lives. Until `call` is left it is in
+ * `function`, which makes it. RESOURCE_EXHAUSTED: LIVING_MAX do. */
+cadre_status living_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
+    struct cadre_error *error);
+
+/* From now on, and until `call` is left, the strategy is in `function` (a string that stays).
+ * False: it is in another call; *ret_under_way names that one, or is NULL: the strategy does not
+ * live. It never looks into the strategy, which may be NULL, or gone. Any thread. */
+bool living_take(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
+    const char **ret_under_way);
 
 /* How many strategies were ever made. */
 uint64_t living_numbered(void);
 
-/* Before it is freed. Its rank stays what this process's is, until there is another one. */
+/* Before it is freed, in a call that is left afterwards. Its rank stays what this process's is,
+ * until there is another one. */
 void living_remove(cadre_strategy *strategy);
 
 /* One after the other, in no order: *at is 0 at first. NULL: no more. */

@@ -77,9 +77,6 @@ struct participant {
 
     /* --- a step --- */
 
-    /* Whether the program may call `function`, which runs a step or reads its batch. */
-    cadre_status (*allow)(
-        const cadre_strategy *strategy, const char *function, struct cadre_error *error);
     /* What the program asks for; INVALID_ARGUMENT, FAILED_PRECONDITION: it was misused. */
     cadre_status (*check)(const struct step_order *order, struct cadre_error *error);
     /* The program's loop has come to this place. */

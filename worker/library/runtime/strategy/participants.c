@@ -75,17 +75,6 @@ void participants_free(cadre_strategy *strategy)
     }
 }
 
-cadre_status participants_allow(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
-{
-    uint32_t left = having(strategy, MOMENT(allow));
-    while (left != 0) {
-        const struct participant *part = next_down(strategy, &left);
-        CADRE_TRY(part->allow(strategy, function, error));
-    }
-    return CADRE_OK;
-}
-
 cadre_status participants_check(const struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;

@@ -93,19 +93,37 @@ struct cadre_strategy {
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 
+/* A call of the program's that has the strategy to itself: until it is left, calls of other threads
+ * and of functions of the program that it calls are refused. {0}: has none. It is left where the
+ * variable goes out of scope. */
+struct strategy_call {
+    uint32_t place; /* of the strategy among those that live, from 1 on */
+};
+#define STRATEGY_CALL __attribute__((cleanup(strategy_leave))) struct strategy_call
+void strategy_leave(struct strategy_call *call);
+
+/* What the call that the strategy is in does from now on (a string that stays), for those that are
+ * refused meanwhile. Returns what it did before. */
+const char *strategy_does(const cadre_strategy *strategy, const char *what);
+
 /* What every public `function` of cross-replica context asks first: that it is called there, with
  * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
- * a running step, and that this one has not failed. */
-cadre_status strategy_enter(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+ * a running step, that it is in no other call, and has not failed. On success `call` has it. */
+cadre_status strategy_enter(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
 
 /* The same without the question whether it has failed. */
-cadre_status strategy_require(
-    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+cadre_status strategy_require(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
 
 /* The same, for a function that runs no step and may be called inside a merge call or an update of
- * a running one too. */
-cadre_status strategy_require_inside(
+ * a running one too. There it is a part of that call, and `call` stays empty. */
+cadre_status strategy_require_inside(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
+
+/* The same as strategy_enter for a function that only looks at what no call changes but a step: it
+ * may be called by a function of the program in any call outside of steps. */
+cadre_status strategy_look(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* Makes any error final, without repair. Returns the code. */

@@ -331,12 +331,13 @@ static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
 cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_function function,
     void *user, cadre_per_replica **ret_values)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_per_replica *value = NULL;
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
-        status = strategy_enter(strategy, __func__, &error);
+        status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, __func__, "function", &error);

@@ -166,11 +166,12 @@ cadre_status values_join(const cadre_strategy *strategy, const cadre_argument ar
 cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica **ret_values)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
-        status = strategy_require_inside(strategy, __func__, &error);
+        status = strategy_require_inside(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(arguments, __func__, "arguments", &error);
@@ -184,11 +185,12 @@ cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument ar
 cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *const tensors[],
     uint32_t tensor_count, cadre_per_replica **ret_values)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
-        status = strategy_require_inside(strategy, __func__, &error);
+        status = strategy_require_inside(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(tensors, __func__, "tensors", &error);

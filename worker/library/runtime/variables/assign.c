@@ -82,11 +82,11 @@ static cadre_status check_values(const struct assignment *assignment, struct cad
 
 /* --- by context --- */
 
-static cadre_status check_context(
-    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+static cadre_status check_context(cadre_replica *replica, const struct assignment *assignment,
+    struct strategy_call *call, struct cadre_error *error)
 {
     if (replica == NULL) {
-        return variable_enter(assignment->variable, assignment->function, error);
+        return variable_enter(assignment->variable, assignment->function, call, error);
     }
     CADRE_TRY(argument_require(assignment->variable, assignment->function, "variable", error));
     CADRE_TRY(step_require_here(replica, assignment->function, error));
@@ -131,18 +131,26 @@ static cadre_status assign_placed(cadre_replica *replica, const struct assignmen
     return status;
 }
 
-cadre_status assign_make(
+/* In a context that was checked. */
+static cadre_status assign_entered(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     uint32_t local = 0;
     CADRE_ASSERT(assignment->function != NULL);
     bool updates = replica == NULL && context_update(&local);
-    cadre_status status = check_context(replica, assignment, error);
-    if (status == CADRE_OK && assignment->values == NULL) {
-        status = argument_require(assignment->value, assignment->function, "value", error);
+    if (assignment->values == NULL) {
+        CADRE_TRY(argument_require(assignment->value, assignment->function, "value", error));
     }
+    return assign_placed(replica, assignment, updates ? &local : NULL, error);
+}
+
+cadre_status assign_make(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    STRATEGY_CALL call = {0};
+    cadre_status status = check_context(replica, assignment, &call, error);
     if (status == CADRE_OK) {
-        status = assign_placed(replica, assignment, updates ? &local : NULL, error);
+        status = assign_entered(replica, assignment, error);
     }
     if (status != CADRE_OK) {
         step_refused(replica != NULL ? replica : step_writer(), error);
@@ -197,18 +205,20 @@ cadre_status cadre_variable_assign_values(
 static cadre_status assign_number(cadre_replica *replica, cadre_variable *variable, double number,
     enum cadre_assignment how, const char *function)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_tensor *value = NULL;
     struct assignment assignment = {
         .function = function, .how = how, .variable = variable, .literal = true};
-    cadre_status status = check_context(replica, &assignment, &error);
+    cadre_status status = check_context(replica, &assignment, &call, &error);
     if (status == CADRE_OK) {
         status = literal_tensor(variable, number, &value, &error);
     }
     if (status == CADRE_OK) {
         assignment.value = value;
-        status = assign_make(replica, &assignment, &error);
-    } else {
+        status = assign_entered(replica, &assignment, &error);
+    }
+    if (status != CADRE_OK) {
         step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     cadre_tensor_release(value);

@@ -5,6 +5,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -136,12 +137,14 @@ static cadre_status change_in_a_step(
     cadre_strategy *strategy = change->variable->strategy;
     CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
-    cadre_status status = cadre_run(strategy, change_step, NULL, n_outputs, &stepping, &outputs);
+    struct cadre_error cause = {0};
+    cadre_status status =
+        run_entered(strategy, change_step, NULL, n_outputs, &stepping, &outputs, &cause);
     strategy->changes = false;
     if (status != CADRE_OK) {
         cadre_tensor_release(stepping.single);
         return cadre_error_set(error, status, "%s: variable '%s' was not changed: %s",
-            change->function, change->variable->name, cadre_error_message());
+            change->function, change->variable->name, cause.text);
     }
     if (ret_outputs != NULL && is_single(change)) {
         *ret_outputs = per_replica_new(1, 1);

@@ -250,14 +250,14 @@ static cadre_status scatter_outside(const struct scatter *scatter, struct cadre_
 
 /* --- public --- */
 
-static cadre_status check(
-    const cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+static cadre_status check(const cadre_replica *replica, const struct scatter *scatter,
+    struct strategy_call *call, struct cadre_error *error)
 {
     if (replica != NULL) {
         CADRE_TRY(step_require_here(replica, scatter->function, error));
         CADRE_TRY(variable_require_own(replica, scatter->variable, scatter->function, error));
     } else {
-        CADRE_TRY(variable_enter(scatter->variable, scatter->function, error));
+        CADRE_TRY(variable_enter(scatter->variable, scatter->function, call, error));
     }
     CADRE_TRY(argument_require(scatter->value, scatter->function, "value", error));
     CADRE_TRY(check_kind(scatter, error));
@@ -288,10 +288,11 @@ static cadre_status scatter_make(
 static cadre_status scatter_public(cadre_replica *replica, cadre_variable *variable,
     const cadre_sparse *value, enum scatter_op op, const char *function)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     const struct scatter scatter = {
         .function = function, .op = op, .variable = variable, .value = value};
-    cadre_status status = check(replica, &scatter, &error);
+    cadre_status status = check(replica, &scatter, &call, &error);
     if (status == CADRE_OK) {
         status = scatter_make(replica, &scatter, &error);
     }

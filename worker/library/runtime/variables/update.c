@@ -83,7 +83,7 @@ static cadre_status check(const cadre_variable *variable, const cadre_per_replic
 }
 
 static cadre_status require(const cadre_strategy *strategy, const cadre_variable *variable,
-    const char *function, struct cadre_error *error)
+    const char *function, struct strategy_call *call, struct cadre_error *error)
 {
     uint32_t local = 0;
     if (context_replica() != NULL) {
@@ -97,7 +97,7 @@ static cadre_status require(const cadre_strategy *strategy, const cadre_variable
             "%s was called inside an update; assign to other variables there directly", function);
     }
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
-    CADRE_TRY(variable_enter(variable, function, error));
+    CADRE_TRY(variable_enter(variable, function, call, error));
     if (variable->kind != CADRE_VARIABLE_REGULAR && variable->strategy != strategy) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: variable '%s' is of another strategy; give the one it was created in", function,
@@ -110,11 +110,12 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
     cadre_update_function function, const cadre_per_replica *inputs, void *user,
     cadre_per_replica **ret_outputs)
 {
+    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;
     }
-    cadre_status status = require(strategy, variable, __func__, &error);
+    cadre_status status = require(strategy, variable, __func__, &call, &error);
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, __func__, "function", &error);
     }

@@ -12,6 +12,7 @@
 #include "common/model/limits.h"
 #include "worker/library/device/tensor_memory.h"
 
+struct strategy_call;
 struct device;
 struct variable_host;
 
@@ -74,9 +75,10 @@ cadre_status variable_require_living(
     const cadre_variable *variable, const char *function, struct cadre_error *error);
 
 /* What each public `function` of cross-replica context asks first: that the variable lives, and
- * its strategy too; of a regular one nothing else. */
-cadre_status variable_enter(
-    const cadre_variable *variable, const char *function, struct cadre_error *error);
+ * its strategy too, which `call` then has (strategy_require_inside); of a regular one nothing else.
+ */
+cadre_status variable_enter(const cadre_variable *variable, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
 
 /* The same in replica context, of the strategy that the replica is of, or regular. */
 cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,

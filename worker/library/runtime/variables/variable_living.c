@@ -93,13 +93,13 @@ cadre_status variable_require_living(
                                           function);
 }
 
-cadre_status variable_enter(
-    const cadre_variable *variable, const char *function, struct cadre_error *error)
+cadre_status variable_enter(const cadre_variable *variable, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
     cadre_status status = variable_require_living(variable, function, error);
     if (status == CADRE_OK && variable->kind != CADRE_VARIABLE_REGULAR) {
-        CADRE_TRY(strategy_require_inside(variable->strategy, function, error));
+        CADRE_TRY(strategy_require_inside(variable->strategy, function, call, error));
         status = strategy_check(variable->strategy, error);
     }
     return status;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of cadre_run. */
+#ifndef CADRE_RUNTIME_RUN_H
+#define CADRE_RUNTIME_RUN_H
+
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* What cadre_run does once it has entered: for other calls that take a step, too. The places for
+ * outputs are NULL at first. */
+cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function,
+    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[],
+    struct cadre_error *error);
+
+#endif
