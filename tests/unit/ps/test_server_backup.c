@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test_server_rig.h"
 #include "worker/library/ps/server_state.h"
 
-enum { ROWS = 16, ROW_ELEMENTS = 8, COUNT = 600 };
+enum { ROWS = 16, ROW_ELEMENTS = 8, COUNT = 600, STOPS = 20 };
 
 struct pusher {
     struct rig *rig;
@@ -111,10 +113,101 @@ static void what_one_loses_another_has(void **state)
     rig_close(&rig);
 }
 
+/* Reads shards of ps 0 once a step is applied that nobody makes. */
+struct reader {
+    struct rig *rig;
+    uint32_t shard;
+    pthread_t thread;
+};
+
+static void *read_late(void *argument)
+{
+    struct reader *self = argument;
+    float rows[ROWS * ROW_ELEMENTS];
+    struct request pull = {.kind = REQUEST_PULL,
+        .shard = self->shard,
+        .least_steps = 1,
+        .rows = ROWS,
+        .row_bytes = ROW_ELEMENTS * sizeof(float),
+        .into = rows};
+    (void)client_call(self->rig->client, &pull, 1, 0, NULL);
+    return NULL;
+}
+
+static bool all_are_parked(void *data)
+{
+    const struct rig *rig = data;
+    return atomic_load(&rig->servers[0]->parked) == 2;
+}
+
+/* Tells the servers who is where, over and over: what a backup's threads do at each change they do
+ * while the server stops. */
+struct teller {
+    struct rig *rig;
+    atomic_bool ends;
+    atomic_uint told;
+    pthread_t thread;
+};
+
+static void *tell_on(void *argument)
+{
+    struct teller *self = argument;
+    while (!atomic_load(&self->ends)) {
+        rig_tell(self->rig);
+        atomic_fetch_add(&self->told, 1);
+    }
+    return NULL;
+}
+
+static bool teller_tells(void *data)
+{
+    const struct teller *teller = data;
+    return atomic_load(&teller->told) > 0;
+}
+
+static void stop_while_told(struct rig *rig)
+{
+    struct teller teller = {.rig = rig};
+    pthread_create(&teller.thread, NULL, tell_on, &teller);
+    assert_true(test_wait(teller_tells, &teller, RIG_PATIENCE_US));
+    rig_stop(rig, 0);
+    atomic_store(&teller.ends, true);
+    pthread_join(teller.thread, NULL);
+}
+
+/* Whose threads wake who is parked, as long as they live, and end before what they wake. */
+static void a_server_stops_while_requests_are_parked(void **state)
+{
+    (void)state;
+    struct rig rig;
+    int memory = memfd_create("ps", MFD_CLOEXEC);
+    rig_open_backed(&rig, 2, 2);
+    rig_start(&rig, 0, memory);
+    struct store_spec spec = rig_spec("v", ROWS, ROW_ELEMENTS);
+    struct reader readers[2];
+    for (size_t i = 0; i < 2; i++) { /* a connection each */
+        readers[i] = (struct reader){.rig = &rig, .shard = rig_create(&rig, 0, &spec)};
+        pthread_create(&readers[i].thread, NULL, read_late, &readers[i]);
+    }
+    for (uint32_t i = 0; i < STOPS; i++) {
+        assert_true(test_wait(all_are_parked, &rig, RIG_PATIENCE_US));
+        stop_while_told(&rig);
+        rig_start(&rig, 0, memory);
+    }
+    client_close(rig.client);
+    rig.client = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(readers[i].thread, NULL);
+    }
+    rig_close(&rig);
+    close(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_one_loses_another_has),
+        cmocka_unit_test(a_server_stops_while_requests_are_parked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "test_server_rig.h"
+#include "tests/lib/speed.h"
 #include "worker/library/ps/server_state.h"
 
 enum { ROWS = 1024, ROW_ELEMENTS = 16384 };
@@ -148,16 +149,21 @@ static void begin(struct hung *hung)
     assert_false(is_set(&hung->call.done));
 }
 
-static void end(struct hung *hung)
+static void clear(struct hung *hung)
 {
-    pthread_join(hung->thread, NULL);
-    assert_int_equal(hung->call.status, CADRE_OK);
-    rig_stop(&hung->rig, 0);
     link_listener_close(hung->holder.listener);
     pthread_join(hung->holder.thread, NULL);
     link_free(atomic_load(&hung->holder.link));
     free(hung->call.values);
     rig_close(&hung->rig);
+}
+
+static void end(struct hung *hung)
+{
+    pthread_join(hung->thread, NULL);
+    assert_int_equal(hung->call.status, CADRE_OK);
+    rig_stop(&hung->rig, 0);
+    clear(hung);
 }
 
 static void a_push_waits_no_longer_than_the_directory(void **state)
@@ -199,12 +205,29 @@ static void nothing_is_answered_before_it_is_recorded(void **state)
     end(&hung);
 }
 
+/* A loop holds the lock of the change, and the backup's threads wait for it. */
+static void a_server_that_stops_waits_for_nobody(void **state)
+{
+    (void)state;
+    static struct hung hung;
+    begin(&hung);
+    uint64_t since_us = clock_monotonic_us();
+    rig_stop(&hung.rig, 0);
+    assert_true(clock_monotonic_us() - since_us < speed_scaled_us(SOON_US));
+    client_close(hung.rig.client);
+    hung.rig.client = NULL;
+    pthread_join(hung.thread, NULL);
+    assert_int_equal(hung.call.status, CADRE_CANCELLED);
+    clear(&hung);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_waits_no_longer_than_the_directory),
         cmocka_unit_test(who_takes_nothing_is_lost_after_a_while),
         cmocka_unit_test(nothing_is_answered_before_it_is_recorded),
+        cmocka_unit_test(a_server_that_stops_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,17 +131,29 @@ cadre_status server_start(
     return CADRE_OK;
 }
 
-/* Nobody is served any more; once. */
+/* All threads end before anything that they wake. What a connection leaves wakes nobody then. */
+static void end_loops(struct server *server)
+{
+    uint32_t count = server->loop_count;
+    for (uint32_t i = 0; i < count; i++) {
+        server_loop_join(&server->loops[i]);
+    }
+    server->loop_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        server_loop_end(&server->loops[i]);
+    }
+}
+
+/* Nobody is served any more; once. The backup's threads wake loops, and loops that make a change
+ * have the backup's lock and link: the threads end first, what they leave is freed last. */
 static void end_serving(struct server *server)
 {
     server->orderly = directory_ended(server->directory, NULL) == CADRE_CANCELLED;
     atomic_store(&server->stopping, true);
     link_listener_close(server->listener);
     server->listener = NULL;
-    for (uint32_t i = 0; i < server->loop_count; i++) {
-        server_loop_end(&server->loops[i]);
-    }
-    server->loop_count = 0;
+    backup_join(server->backup);
+    end_loops(server);
     backup_close(server->backup);
     server->backup = NULL;
     copy_close(server->copy);

@@ -287,13 +287,17 @@ cadre_status backup_open(struct server *server, const struct server_options *opt
     return start_threads(backup, error);
 }
 
+void backup_join(struct backup *backup)
+{
+    for (uint32_t i = 0; backup != NULL && i < backup->started; i++) {
+        pthread_join(backup->threads[i], NULL);
+    }
+}
+
 void backup_close(struct backup *backup)
 {
     if (backup == NULL) {
         return;
-    }
-    for (uint32_t i = 0; i < backup->started; i++) {
-        pthread_join(backup->threads[i], NULL);
     }
     link_free(backup->link);
     pthread_mutex_destroy(&backup->lock);

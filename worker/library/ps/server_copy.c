@@ -40,6 +40,7 @@ void copy_close(struct server *copy)
         link_shut(copy->blocked);
     }
     pthread_mutex_unlock(&copy->lock);
+    server_loop_join(&copy->loops[0]);
     server_loop_end(&copy->loops[0]);
     store_close(copy->store);
     pthread_mutex_destroy(&copy->lock);

@@ -213,12 +213,16 @@ static void say_goodbye(struct connection *connection)
     }
 }
 
-void server_loop_end(struct server_loop *loop)
+void server_loop_join(struct server_loop *loop)
 {
     if (loop->started) {
         server_loop_wake(loop);
         pthread_join(loop->thread, NULL);
     }
+}
+
+void server_loop_end(struct server_loop *loop)
+{
     take_incoming(loop);
     while (loop->connections != NULL) {
         say_goodbye(loop->connections);

@@ -130,7 +130,9 @@ cadre_status server_open_store(struct server *server, struct cadre_error *error)
 
 cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *error);
 void server_loop_wake(struct server_loop *loop);
-/* Ends its thread and its connections; of one that was not started too. */
+/* Its thread ends, since its server stops; of one that was not started too. */
+void server_loop_join(struct server_loop *loop);
+/* Ends its connections, behind the threads of all loops of its server. */
 void server_loop_end(struct server_loop *loop);
 /* Takes the link over. Any thread. */
 void server_loop_give(struct server_loop *loop, struct link *link);
@@ -186,6 +188,10 @@ void push_cut(struct server *server, uint32_t shard);
  * first. `link`: taken over; its copy has all that is here. NULL: nobody's has. */
 cadre_status backup_open(struct server *server, const struct server_options *options,
     struct link *link, struct backup **ret_backup, struct cadre_error *error);
+/* Its threads end, since the server stops: they wait for the lock of a change, which waits for the
+ * other server no longer then. NULL: nothing. */
+void backup_join(struct backup *backup);
+/* Behind backup_join, and all loops. */
 void backup_close(struct backup *backup);
 /* It has all that is here. False: it is lost, or NULL. */
 bool backup_is_here(const struct backup *backup);
