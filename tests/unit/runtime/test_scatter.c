@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "tests/lib/changer.h"
 #include "training.h"
 
 #define ROWS  4
@@ -391,6 +392,67 @@ static void each_type_can_be_scattered(void **state)
     }
 }
 
+/* --- memory that changes during the call --- */
+
+enum { ENTRIES = 20000, CALLS = 200 };
+
+struct division {
+    cadre_variable *variable;
+    cadre_sparse by;
+};
+
+static cadre_status divide_own(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct division *division = user;
+    return cadre_variable_scatter_div(replica, division->variable, &division->by);
+}
+
+/* Each call is made with what it has read once: it is done, or refused. `strategy` NULL: of a
+ * regular variable. */
+static void divide_while_changing(
+    cadre_strategy *strategy, struct division *division, int64_t *number, int64_t bad)
+{
+    struct changer changer;
+    changer_start(&changer, number, 1, bad);
+    for (int i = 0; i < CALLS; i++) {
+        cadre_status status =
+            strategy == NULL ? cadre_variable_scatter_div(NULL, division->variable, &division->by)
+                             : cadre_run(strategy, divide_own, NULL, 0, division, NULL);
+        assert_true(status == CADRE_OK || status == CADRE_INVALID_ARGUMENT);
+    }
+    changer_stop(&changer);
+}
+
+static void what_changes_during_a_call_hurts_nobody(void **state)
+{
+    (void)state;
+    const int64_t rows = 2;
+    const int64_t entries = ENTRIES;
+    cadre_strategy *const strategies[] = {NULL, training_strategy(1)};
+    struct division division = {.by = {.rows = rows}};
+    assert_public_ok(cadre_tensor_create(CADRE_I64, 1, &entries, &division.by.values));
+    assert_public_ok(cadre_tensor_create(CADRE_I64, 1, &entries, &division.by.indices));
+    int64_t *values = cadre_tensor_data(division.by.values);
+    int64_t *indices = cadre_tensor_data(division.by.indices);
+    for (int64_t i = 0; i < entries; i++) {
+        values[i] = 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_public_ok(cadre_variable_create(
+            strategies[i], "v", CADRE_I64, 1, &rows, NULL, &division.variable));
+        divide_while_changing(strategies[i], &division, &indices[entries - 1], 1 << 30);
+        divide_while_changing(strategies[i], &division, &values[entries - 1], 0);
+        if (strategies[i] == NULL) {
+            cadre_variable_release(division.variable);
+        }
+    }
+    cadre_sparse_clear(&division.by);
+    cadre_strategy_release(strategies[1]);
+}
+
 /* --- what is refused --- */
 
 static void variables_that_cannot_be_scattered_are_named(void **state)
@@ -515,6 +577,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(in_an_update_one_component_is_changed),
         cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(each_type_can_be_scattered),
+        cmocka_unit_test(what_changes_during_a_call_hurts_nobody),
         cmocka_unit_test(variables_that_cannot_be_scattered_are_named),
         cmocka_unit_test(an_index_out_of_range_is_told_to_all_replicas),
         cmocka_unit_test(integers_are_not_divided_by_zero),

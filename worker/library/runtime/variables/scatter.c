@@ -264,16 +264,27 @@ static cadre_status check(const cadre_replica *replica, const struct scatter *sc
     return check_shapes(scatter, error);
 }
 
-/* With indices and values in the host's memory. */
+/* A copy of it in the host's memory, which nobody else changes. */
+static cadre_status copy_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_copy, struct cadre_error *error)
+{
+    return tensor_device(tensor) == NULL ? tensor_copy(tensor, ret_copy, error)
+                                         : tensor_on_host(tensor, ret_copy, error);
+}
+
+/* With indices and values in the host's memory. What is checked before it is applied is copied:
+ * another thread of the program may change what it gave here. */
 static cadre_status scatter_make(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     cadre_sparse value = {.rows = scatter->value->rows};
     struct scatter placed = *scatter;
     placed.value = &value;
-    cadre_status status = tensor_on_host(scatter->value->values, &value.values, error);
+    bool checks = scatter_checks_values(scatter->variable, scatter->op);
+    cadre_status status = checks ? copy_on_host(scatter->value->values, &value.values, error)
+                                 : tensor_on_host(scatter->value->values, &value.values, error);
     if (status == CADRE_OK) {
-        status = tensor_on_host(scatter->value->indices, &value.indices, error);
+        status = copy_on_host(scatter->value->indices, &value.indices, error);
     }
     if (status == CADRE_OK) {
         bool own = replica != NULL && scatter->variable->kind != CADRE_VARIABLE_REGULAR;

@@ -20,6 +20,11 @@ static bool is_zero(const void *values, int64_t i, cadre_dtype dtype)
     return memcmp((const char *)values + (size_t)i * bytes, zero, bytes) == 0;
 }
 
+bool scatter_checks_values(const cadre_variable *variable, enum scatter_op op)
+{
+    return op == SCATTER_DIV && variable->dtype > CADRE_BF16;
+}
+
 cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op op,
     const cadre_sparse *value, struct cadre_error *error)
 {
@@ -33,8 +38,8 @@ cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op 
         }
     }
     const void *values = cadre_tensor_const_data(value->values);
-    bool divides = op == SCATTER_DIV && variable->dtype > CADRE_BF16;
-    for (int64_t i = 0; divides && i < cadre_tensor_count(value->values); i++) {
+    bool checks = scatter_checks_values(variable, op);
+    for (int64_t i = 0; checks && i < cadre_tensor_count(value->values); i++) {
         if (is_zero(values, i, variable->dtype)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "element %lld of the sparse value is 0, and variable '%s' holds integers, which "

@@ -17,12 +17,16 @@ enum scatter_op {
     SCATTER_UPDATE
 };
 
+/* Whether not every value may be applied: integers are divided. */
+bool scatter_checks_values(const cadre_variable *variable, enum scatter_op op);
+
 /* What depends on the numbers themselves: INVALID_ARGUMENT for an index that is no row of the
  * variable, and for a division of integers by 0. Shapes and types fit. */
 cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op op,
     const cadre_sparse *value, struct cadre_error *error);
 
-/* Applies them in order to a value of the variable. They were checked. */
+/* Applies them in order to a value of the variable. They were checked, and nobody else can have
+ * changed since then what was checked. */
 void scatter_rows(
     const cadre_variable *variable, void *component, enum scatter_op op, const cadre_sparse *value);
 
