@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
+#include "tests/lib/changer.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/parameters/row_groups.h"
 
 #define COUNT 100
+#define LONG  20000
+#define CALLS 200
 
 static void rows_come_to_their_owners_and_back(void **state)
 {
@@ -83,12 +86,37 @@ static void rows_that_are_not_there_are_named(void **state)
     row_groups_clear(&groups);
 }
 
+/* By another thread of the program: what a call was given is read once. */
+static void rows_that_change_meanwhile_come_to_some_owner(void **state)
+{
+    (void)state;
+    static int64_t ids[LONG];
+    static const struct partition_layout layout = {.rows = 8, .shards = 4};
+    static const int64_t others[] = {0, 5, 8, INT64_MIN};
+    struct cadre_error error = {0};
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        struct changer changer;
+        changer_start(&changer, &ids[LONG - 1], 7, others[k]);
+        for (int i = 0; i < CALLS; i++) {
+            struct row_groups groups;
+            cadre_status status = row_groups_make("w", layout, ids, LONG, &groups, &error);
+            assert_true(status == CADRE_OK || status == CADRE_OUT_OF_RANGE);
+            for (size_t row = 0; status == CADRE_OK && row < LONG; row++) {
+                assert_in_range(groups.ids[row], 0, 1);
+            }
+            row_groups_clear(&groups);
+        }
+        changer_stop(&changer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_to_their_owners_and_back),
         cmocka_unit_test(rows_in_order_stay_where_they_are),
         cmocka_unit_test(rows_that_are_not_there_are_named),
+        cmocka_unit_test(rows_that_change_meanwhile_come_to_some_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,8 @@ static cadre_status no_such_row(
         rows - 1);
 }
 
-/* How many rows each shard has of them, at begins[shard + 1]; *ret_ordered: they stand shard by
- * shard. */
+/* How many of `ids` each shard has, at begins[shard + 1]; *ret_ordered: they stand shard by shard.
+ */
 static cadre_status count_rows(const char *name, struct partition_layout layout,
     struct row_groups *groups, bool *ret_ordered, struct cadre_error *error)
 {
@@ -44,15 +44,17 @@ static cadre_status count_rows(const char *name, struct partition_layout layout,
     return CADRE_OK;
 }
 
-/* Moves begins on, and back. */
-static void sort_rows(struct partition_layout layout, const int64_t *ids, struct row_groups *groups)
+/* `ids`, as each shard numbers them, to `ret_sorted`, which is `ids` itself where they are ordered.
+ * Moves begins on, and back. */
+static void sort_rows(struct partition_layout layout, const int64_t *ids, struct row_groups *groups,
+    int64_t *ret_sorted)
 {
     for (size_t i = 0; i < groups->count; i++) {
         uint64_t row = (uint64_t)ids[i];
         uint64_t owner = partition_owner(layout, row);
         size_t at = groups->begins[owner]++;
         CADRE_ASSERT(at < groups->count);
-        groups->own_ids[at] = (int64_t)(row - partition_first(layout, owner));
+        ret_sorted[at] = (int64_t)(row - partition_first(layout, owner));
         if (groups->positions != NULL) {
             groups->positions[at] = i;
         }
@@ -62,6 +64,31 @@ static void sort_rows(struct partition_layout layout, const int64_t *ids, struct
     CADRE_ASSERT(groups->begins[layout.shards] == groups->count);
 }
 
+static cadre_status no_memory(const char *name, size_t count, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+        "no memory for %zu row numbers of parameter '%s'", count, name);
+}
+
+/* Of those that do not stand shard by shard. */
+static cadre_status sort_apart(const char *name, struct partition_layout layout,
+    struct row_groups *groups, struct cadre_error *error)
+{
+    int64_t *sorted = malloc((groups->count + 1) * sizeof *sorted);
+    groups->positions = malloc((groups->count + 1) * sizeof *groups->positions);
+    if (sorted == NULL || groups->positions == NULL) {
+        free(sorted);
+        return no_memory(name, groups->count, error);
+    }
+    sort_rows(layout, groups->own_ids, groups, sorted);
+    free(groups->own_ids);
+    groups->own_ids = sorted;
+    groups->ids = sorted;
+    return CADRE_OK;
+}
+
+/* Where there are several shards the numbers are copied first: another thread of the program may
+ * change the caller's between the count and the sort. */
 cadre_status row_groups_make(const char *name, struct partition_layout layout, const int64_t *ids,
     size_t count, struct row_groups *ret_groups, struct cadre_error *error)
 {
@@ -69,21 +96,25 @@ cadre_status row_groups_make(const char *name, struct partition_layout layout, c
     bool ordered = true;
     *ret_groups = (struct row_groups){.count = count, .ids = ids};
     ret_groups->begins = calloc((size_t)layout.shards + 1, sizeof *ret_groups->begins);
-    if (ret_groups->begins != NULL) {
-        CADRE_TRY(count_rows(name, layout, ret_groups, &ordered, error));
+    if (ret_groups->begins == NULL) {
+        return no_memory(name, count, error);
     }
-    if (ret_groups->begins != NULL && layout.shards == 1) {
-        return CADRE_OK; /* they are the shard's own numbers */
+    if (layout.shards == 1) { /* they are the shard's own numbers, which its server checks too */
+        return count_rows(name, layout, ret_groups, &ordered, error);
     }
     ret_groups->own_ids = malloc((count + 1) * sizeof *ret_groups->own_ids);
-    ret_groups->positions = ordered ? NULL : malloc((count + 1) * sizeof *ret_groups->positions);
-    if (ret_groups->begins == NULL || ret_groups->own_ids == NULL ||
-        (!ordered && ret_groups->positions == NULL)) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for %zu row numbers of parameter '%s'", count, name);
+    if (ret_groups->own_ids == NULL) {
+        return no_memory(name, count, error);
     }
-    sort_rows(layout, ids, ret_groups);
+    if (count > 0) {
+        memcpy(ret_groups->own_ids, ids, count * sizeof *ids);
+    }
     ret_groups->ids = ret_groups->own_ids;
+    CADRE_TRY(count_rows(name, layout, ret_groups, &ordered, error));
+    if (!ordered) {
+        return sort_apart(name, layout, ret_groups, error);
+    }
+    sort_rows(layout, ret_groups->own_ids, ret_groups, ret_groups->own_ids);
     return CADRE_OK;
 }
 
