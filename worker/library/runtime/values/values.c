@@ -15,6 +15,20 @@
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+/* Both counts are one word, so that they change together. */
+#define ONE  ((uint64_t)1)
+#define KEPT ((uint64_t)1 << 32)
+
+static uint32_t all_of(uint64_t references)
+{
+    return (uint32_t)references;
+}
+
+static uint32_t kept_of(uint64_t references)
+{
+    return (uint32_t)(references >> 32);
+}
+
 void fed_files_clear(struct fed_files *files)
 {
     free(files->runs);
@@ -50,12 +64,12 @@ static cadre_per_replica *wake_oldest(void)
 static void rest(cadre_per_replica *value)
 {
     CADRE_ASSERT(atomic_load(&value->references) == 0);
-    CADRE_ASSERT(atomic_load(&value->kept) == 0);
     value->replicas = 0;
     value->components = 0;
     value->source = (struct batch_source){.dataset = NULL};
     value->part_count = 0;
     value->parts = NULL;
+    value->shown = false;
     value->tensors = NULL;
     value->next = NULL;
     pthread_mutex_lock(&resting.lock);
@@ -69,17 +83,23 @@ static void rest(cadre_per_replica *value)
     pthread_mutex_unlock(&resting.lock);
 }
 
+static cadre_status refuse_gone(
+    const char *function, const char *argument, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s was given a value as '%s' that is gone: a batch lives until the next cadre_next of its "
+        "dataset, an output until the next cadre_run; keep it with cadre_per_replica_retain to use "
+        "it later",
+        function, argument);
+}
+
 cadre_status per_replica_require(const cadre_per_replica *value, const char *function,
     const char *argument, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(value, function, argument, error));
     return atomic_load_explicit(&value->references, memory_order_relaxed) > 0
                ? CADRE_OK
-               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                     "%s was given a value as '%s' that is gone: a batch lives until the next "
-                     "cadre_next of its dataset, an output until the next cadre_run; keep it with "
-                     "cadre_per_replica_retain to use it later",
-                     function, argument);
+               : refuse_gone(function, argument, error);
 }
 
 cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
@@ -87,16 +107,18 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
     CADRE_ASSERT(replicas > 0);
     size_t count = (size_t)replicas * components;
     cadre_per_replica *value = wake_oldest();
-    value = value != NULL ? value : malloc(sizeof *value);
+    value = value != NULL ? value : calloc(1, sizeof *value);
     cadre_tensor **tensors = calloc(count + 1, sizeof *tensors);
     if (value == NULL || tensors == NULL) {
         free(tensors);
         free(value);
         return NULL;
     }
-    *value = (struct cadre_per_replica){
-        .replicas = replicas, .components = components, .tensors = tensors};
-    atomic_init(&value->references, 1);
+    value->replicas = replicas;
+    value->components = components;
+    value->tensors = tensors;
+    value->next = NULL;
+    atomic_store_explicit(&value->references, ONE, memory_order_release);
     return value;
 }
 
@@ -182,29 +204,19 @@ static void end(cadre_per_replica *value)
     rest(value);
 }
 
-static void give_back(cadre_per_replica *value)
-{
-    uint32_t before = atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel);
-    CADRE_ASSERT(before > 0);
-    if (before == 1) {
-        end(value);
-    }
-}
-
-/* The library's are counted in one order, so that there are never more of them than references. */
 cadre_per_replica *per_replica_keep(cadre_per_replica *value)
 {
     if (value != NULL) {
-        uint32_t before = atomic_fetch_add(&value->references, 1);
-        CADRE_ASSERT(before > 0);
-        atomic_fetch_add(&value->kept, 1);
+        uint64_t before =
+            atomic_fetch_add_explicit(&value->references, ONE + KEPT, memory_order_relaxed);
+        CADRE_ASSERT(all_of(before) > 0);
     }
     return value;
 }
 
 void per_replica_show(cadre_per_replica *value)
 {
-    CADRE_ASSERT(atomic_load(&value->references) > 0);
+    CADRE_ASSERT(all_of(atomic_load(&value->references)) > 0);
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; !value->shown && i < own; i++) {
         (void)tensor_take(value->tensors[i]);
@@ -215,40 +227,65 @@ void per_replica_show(cadre_per_replica *value)
 void per_replica_lend(cadre_per_replica *value)
 {
     per_replica_show(value);
-    atomic_fetch_add(&value->kept, 1);
+    uint64_t before = atomic_fetch_add_explicit(&value->references, KEPT, memory_order_relaxed);
+    CADRE_ASSERT(all_of(before) > kept_of(before));
 }
 
 void per_replica_drop(cadre_per_replica *value)
 {
     if (value != NULL) {
-        uint32_t before = atomic_fetch_sub(&value->kept, 1);
-        CADRE_ASSERT(before > 0);
-        give_back(value);
+        uint64_t before =
+            atomic_fetch_sub_explicit(&value->references, ONE + KEPT, memory_order_acq_rel);
+        CADRE_ASSERT(kept_of(before) > 0);
+        if (all_of(before) == 1) {
+            end(value);
+        }
     }
+}
+
+/* One reference more for the program. False: it is gone, or goes meanwhile. */
+static bool take(cadre_per_replica *value)
+{
+    uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
+    do {
+        if (all_of(before) == 0) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(
+        &value->references, &before, before + ONE, memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+/* False: all that there are are the library's. */
+static bool give_back(cadre_per_replica *value)
+{
+    uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
+    do {
+        if (all_of(before) <= kept_of(before)) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(
+        &value->references, &before, before - ONE, memory_order_acq_rel, memory_order_relaxed));
+    if (all_of(before) == 1) {
+        end(value);
+    }
+    return true;
 }
 
 cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
-    if (value == NULL) {
+    if (value != NULL && !take(value)) {
+        border(refuse_gone(__func__, "value", &error), &error);
         return NULL;
     }
-    if (per_replica_require(value, __func__, "value", &error) != CADRE_OK) {
-        border(error.code, &error);
-        return NULL;
-    }
-    atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
     return value;
 }
 
 void cadre_per_replica_release(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
-    if (value == NULL) {
-        return;
-    }
-    if (atomic_load(&value->references) > atomic_load(&value->kept)) {
-        give_back(value);
+    if (value == NULL || give_back(value)) {
         return;
     }
     cadre_error_set(&error, CADRE_FAILED_PRECONDITION,

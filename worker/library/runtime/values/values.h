@@ -47,8 +47,9 @@ struct batch_source {
 /* Its memory is another one's after its end, at the earliest after RESTING_LEAST others have ended,
  * and never anything else: so one that is gone can be told from one that lives. */
 struct cadre_per_replica {
-    atomic_uint references; /* 0: it is gone */
-    atomic_uint kept;       /* of these, the library's: the program cannot give them back */
+    /* How many there are, 0: it is gone; from bit 32 on, how many of these are the library's, which
+     * the program cannot give back. */
+    _Atomic uint64_t references;
     uint32_t replicas;
     uint32_t components;
     struct batch_source source;
