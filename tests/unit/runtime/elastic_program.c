@@ -104,6 +104,16 @@ static void say_growth(void)
     }
 }
 
+/* Until the others have gone on without it. */
+static void freeze(const char *fault, const char *until, uint64_t position)
+{
+    if (fault_due(fault, position)) {
+        mark_await(until, position);
+        setenv(fault, "", 1); /* once */
+        task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
+    }
+}
+
 /* --- steps --- */
 
 static int64_t sum_of(const cadre_tensor *rows)
@@ -188,10 +198,9 @@ static cadre_status train(
     fault_die("DIE_BETWEEN", position);
     CADRE_TRY(join_rows(replica, inputs[0], total, &again));
     fault_die("DIE_AFTER", position);
-    if (fault_due("MISS_APPLY", position) && cadre_replica_local_id(replica) == 0) {
-        mark_await("applied", position);
-        setenv("MISS_APPLY", "", 1); /* once */
-        task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
+    if (cadre_replica_local_id(replica) == 0) {
+        freeze("MISS_APPLY", "applied", position);
+        freeze("MISS_ALIGNED", "aligned", position);
     }
     if (again != cadre_replica_global_rows(replica) && getenv("FEED_TWICE") == NULL) {
         return cadre_fail(CADRE_INTERNAL, "%lld rows of %lld", (long long)again,
@@ -263,6 +272,9 @@ static void between_steps(cadre_per_replica *output)
     uint64_t position = cadre_strategy_position(strategy);
     cadre_tensor *reduced;
     mark_leave("applied", position - 1);
+    if (getenv("NOTHING_BETWEEN") != NULL) {
+        return;
+    }
     fault_die("DIE_OUTSIDE", position);
     struct counting counting = {.position = position};
     struct cadre_error error;

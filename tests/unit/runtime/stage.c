@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,14 +222,26 @@ static void begin_collecting(struct stage *stage, const char *why)
 
 /* --- hearing --- */
 
-/* Wherever a member stands, it begins a step of the joiner's stream next, or the halt is lifted. */
-static void steer_joiners(struct stage *stage)
+static const struct life *last_joiner(const struct stage *stage)
 {
     const struct life *joiner = NULL;
     for (uint32_t i = 0; i < stage->life_count; i++) {
         joiner = stage->lives[i].phase == LIFE_JOINS ? &stage->lives[i] : joiner;
     }
-    if (stage->collecting || stage->end->done || stage->roster_count == 0) {
+    return joiner;
+}
+
+/* Not before the step that it is to come in behind is released. */
+static bool may_join(const struct stage *stage)
+{
+    return stage->job->joins_behind == 0 || stage->released > stage->job->joins_behind;
+}
+
+/* Wherever a member stands, it begins a step of the joiner's stream next, or the halt is lifted. */
+static void steer_joiners(struct stage *stage)
+{
+    const struct life *joiner = last_joiner(stage);
+    if (stage->collecting || stage->end->done || stage->roster_count == 0 || !may_join(stage)) {
         return;
     }
     bool all_begun = true;
@@ -282,6 +295,9 @@ static uint64_t limit(const struct stage *stage)
     if (job->waits_at > 0 && !complete && at > job->waits_at) {
         at = job->waits_at;
     }
+    if (job->joins_behind > 0 && !stage->met && at > job->joins_behind) {
+        at = last_joiner(stage) == NULL ? job->joins_behind : job->joins_behind + 1;
+    }
     if (job->greets_at > 0 && greeted < job->tasks + job->grows && at > job->greets_at) {
         at = job->greets_at;
     }
@@ -333,6 +349,23 @@ static void on_arrive(struct stage *stage, struct life *life, const struct task_
     }
 }
 
+/* The joiner is aligned but for one member, which may have been frozen on its way there. */
+static void mark_aligned(const struct stage *stage)
+{
+    char name[64];
+    char path[TEST_PATH_BYTES];
+    uint32_t begun = 0;
+    for (uint32_t i = 0; i < stage->roster_count; i++) {
+        const struct life *life = stage->roster[i];
+        begun += life->phase == LIFE_REPORTED && life->report.begun ? 1 : 0;
+    }
+    if (stage->job->joins_behind > 0 && last_joiner(stage) != NULL &&
+        begun + 1 == stage->roster_count) {
+        snprintf(name, sizeof name, "aligned-%" PRIu64, stage->job->joins_behind);
+        test_write(test_path(path, stage->folder, name), "");
+    }
+}
+
 static void on_report(struct stage *stage, struct life *life, const struct task_report *report)
 {
     if (!generation_equal(report->generation, stage->generation)) {
@@ -345,6 +378,7 @@ static void on_report(struct stage *stage, struct life *life, const struct task_
     }
     life->phase = LIFE_REPORTED;
     life->report = *report;
+    mark_aligned(stage);
     if (report->reason != REPORT_FINISHED && report->reason != REPORT_HALT) {
         begin_collecting(stage, "a task lost another one");
     }
@@ -379,6 +413,9 @@ static void on_join(struct stage *stage, struct life *life, uint32_t stream)
     }
     life->phase = LIFE_JOINS;
     life->join_stream = stream;
+    if (!may_join(stage)) {
+        release_more(stage);
+    }
     steer_joiners(stage);
 }
 

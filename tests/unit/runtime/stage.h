@@ -24,7 +24,10 @@ struct stage_job {
     uint32_t grows; /* so many more are started once `grows_at` steps are committed */
     uint64_t grows_at;
     uint64_t greets_at; /* no step from here on before those have said hello; 0: it does not wait */
-    uint64_t waits_at;  /* no step from here on before all tasks are there; 0: it does not wait */
+    uint64_t joins_behind; /* this step is released once one of those waits to join, which comes in
+                            * behind it: a mark "aligned" is left when all members but one have
+                            * begun the next step; 0: anywhere */
+    uint64_t waits_at; /* no step from here on before all tasks are there; 0: it does not wait */
     uint64_t kills_at_generation; /* once this one is planned ... */
     uint32_t kills;               /* ... this life is killed; generation 0: none */
     uint32_t kills_at_part; /* a checkpoint is said to be written: this life is killed, + 1; or 0 */

@@ -210,6 +210,35 @@ static void a_job_grows(void **state)
     stage_end_free(&end);
 }
 
+/* While a task adopts a step that it was frozen in, another one joins: it is given the outputs of
+ * that step, too, and leaves them alone. */
+static void a_job_grows_where_a_step_is_adopted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        uint32_t tasks;
+        uint32_t replicas;
+    } cases[] = {
+        {"MISS_ALIGNED=1:7", 2, 1}, {"MISS_ALIGNED=0:7", 2, 2}, {"MISS_ALIGNED=2:7", 3, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct stage_end end;
+        const char *const environment[] = {cases[i].fault, "NOTHING_BETWEEN=1", NULL};
+        struct stage_job job = elastic_job(cases[i].tasks, cases[i].replicas, environment);
+        job.grows = 1;
+        job.grows_at = 4;
+        job.joins_behind = 7;
+        elastic_check(&job, UINT32_MAX, &end);
+        elastic_check_feeds(&end);
+        assert_int_equal(end.generations, 2);
+        assert_int_equal(end.roster, cases[i].tasks + 1);
+        for (uint32_t life = 0; life < end.started; life++) {
+            assert_null(strstr(end.said[life], "once more 7")); /* the next one is: it was begun */
+        }
+        stage_end_free(&end);
+    }
+}
+
 /* A job of three that is stopped by its last task's death leaves a checkpoint; jobs of other sizes
  * go on from it, in the middle of an epoch and of an evaluation. */
 static void a_checkpoint_is_gone_on_from(void **state)
@@ -331,6 +360,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_generations_leave_nothing),
         cmocka_unit_test(a_replacement_joins),
         cmocka_unit_test(a_job_grows),
+        cmocka_unit_test(a_job_grows_where_a_step_is_adopted),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
         cmocka_unit_test(a_loss_while_variables_are_restored_is_survived),
         cmocka_unit_test(an_epoch_that_was_divided_otherwise_is_refused),
