@@ -82,6 +82,28 @@ static void a_copy_that_is_gone_is_not_recorded(void **state)
     script_close(s);
 }
 
+/* A hello is the first message of a task; an odd program speaks of its copy before it. */
+static void a_server_may_speak_of_its_copy_before_its_hello(void **state)
+{
+    (void)state;
+    struct script *s = stage_crew_placed(&crew_spec_backups);
+    says_backed(s, 2, 4, 1, 5);
+    says(s, "record! job 1: task 3#4 backed by #5\n"); /* there is no plan: nothing to be told */
+    script_close(s);
+
+    s = stage_crew(&crew_spec_backups);
+    collect(s, 2, 1, 3);
+    script_skip(s);
+    uint64_t incarnation = task_view(s, 3).incarnation;
+    assert_int_not_equal(incarnation, 4);
+    says_backed(s, 2, incarnation, 1, 5);
+    says(s, "record! job 1: task 3#7 backed by #5\n"
+            "tell job 1 task 3 on link 2: members g1\n");
+    task_hello(s, 2, 1, 3, 0);
+    assert_int_equal(task_view(s, 3).backed.by, 5);
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +111,7 @@ int main(void)
         cmocka_unit_test(who_is_lost_goes_on_alone_no_more),
         cmocka_unit_test(of_who_went_on_alone_nothing_is_taken),
         cmocka_unit_test(a_copy_that_is_gone_is_not_recorded),
+        cmocka_unit_test(a_server_may_speak_of_its_copy_before_its_hello),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

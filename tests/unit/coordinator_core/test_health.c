@@ -367,6 +367,33 @@ static void who_does_not_come_to_a_halt_is_replaced(void **state)
     script_close(s);
 }
 
+/* One has finished, another comes to the halt and wants a step more: the job fails in the event in
+ * which a third one begins to be waited for. It is not replaced when that wait is over. */
+static void nobody_is_replaced_in_a_job_that_has_failed(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&elastic, 3, 8);
+    drain(s, 7, "c");
+    for (uint64_t link = 1; link <= 2; link++) {
+        arrived(s, link, 1, 1, 8, 8);
+    }
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).halt_kind, HALT_REGROUP);
+    finished(s, 1, 1, 0, 8);
+    halted(s, 2, 1, 1, 8, 1);
+    script_skip(s);
+    assert_string_equal(script_job_text(s, 1),
+        "task 1 on worker b waits for step 9, but task 0 on worker a called cadre_finish after 8 "
+        "steps: all tasks must take the same steps");
+    collect(s, 1, 1, 0);
+    collect(s, 2, 1, 1);
+    script_skip(s);
+    pass(s, 61);
+    says(s, "");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +409,7 @@ int main(void)
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(who_does_not_come_to_a_halt_is_replaced),
+        cmocka_unit_test(nobody_is_replaced_in_a_job_that_has_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
