@@ -124,6 +124,16 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     }
 }
 
+/* The chief of a crew is the only member of its ledger. */
+static bool ranks_fit(const struct job_spec *spec, const struct core_restore_job *restore)
+{
+    bool fit = restore->roster <= 1;
+    for (size_t i = 0; i < restore->task_count; i++) {
+        fit = fit && (restore->tasks[i].slot == 0 || restore->tasks[i].rank == UINT32_MAX);
+    }
+    return fit || !crew_is(&spec->crew);
+}
+
 cadre_status directory_entry_load(
     const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error)
 {
@@ -138,6 +148,14 @@ cadre_status directory_entry_load(
         status = cadre_error_set(error, CADRE_DATA_LOSS,
             "job %llu in the store has %u tasks and a spec of %u: it is damaged",
             (unsigned long long)restore->job.n, restore->spec.tasks, entry->task_count);
+        directory_entry_free(entry);
+        return status;
+    }
+    if (!ranks_fit(&entry->spec, restore)) {
+        status = cadre_error_set(error, CADRE_DATA_LOSS,
+            "job %llu in the store has parameter servers, and other members than its chief: it is "
+            "damaged",
+            (unsigned long long)restore->job.n);
         directory_entry_free(entry);
         return status;
     }

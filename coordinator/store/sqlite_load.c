@@ -256,6 +256,9 @@ static cadre_status check_job(
 {
     const struct core_restore_job *restore = &job->restore;
     const struct core_job_spec *spec = &restore->spec;
+    if (restore->job.n == 0 || restore->job.n > INT64_MAX) {
+        return damaged(loader, restore->job, "number", (long long)restore->job.n, error);
+    }
     if (job->state != JOB_QUEUED && !job_state_is_final(job->state)) {
         return damaged(loader, restore->job, "state", job->state, error);
     }
@@ -274,19 +277,56 @@ static cadre_status check_job(
     return CADRE_OK;
 }
 
+/* A slot is placed once, by a start that was given out. */
+static cadre_status check_tasks(
+    const struct loader *loader, const struct core_restore_job *restore, struct cadre_error *error)
+{
+    for (size_t i = 0; i < restore->task_count; i++) {
+        const struct core_restore_task *task = &restore->tasks[i];
+        if (task->slot >= restore->spec.tasks || (i > 0 && task->slot <= task[-1].slot)) {
+            return damaged(loader, restore->job, "a task", task->slot, error);
+        }
+        if (task->incarnation == 0 || task->incarnation > restore->incarnation_max) {
+            return damaged(
+                loader, restore->job, "a task of incarnation", (long long)task->incarnation, error);
+        }
+    }
+    if (restore->roster > restore->spec.tasks) {
+        return damaged(loader, restore->job, "a roster of", restore->roster, error);
+    }
+    return CADRE_OK;
+}
+
+/* A stop at 0 is no position: it says that nothing is saved. */
+static cadre_status check_halt(
+    const struct loader *loader, const struct core_restore_job *restore, struct cadre_error *error)
+{
+    bool unsaved = restore->halt_kind == HALT_STOP && restore->halt_at == 0;
+    if ((unsigned)restore->halt_kind > HALT_STOP) {
+        return damaged(loader, restore->job, "a halt of kind", restore->halt_kind, error);
+    }
+    if (restore->halt_stream > LIMIT_STREAMS && restore->halt_stream != STREAM_ANY) {
+        return damaged(loader, restore->job, "a halt of dataset", restore->halt_stream, error);
+    }
+    if (restore->has_control && !unsaved && restore->released > restore->halt_at) {
+        return damaged(loader, restore->job, "a step that was let in beyond its halt at",
+            (long long)restore->halt_at, error);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status check_parts(
     const struct loader *loader, const struct store_job *job, struct cadre_error *error)
 {
     const struct core_restore_job *restore = &job->restore;
-    for (size_t i = 0; i < restore->task_count; i++) {
-        if (restore->tasks[i].slot >= restore->spec.tasks) {
-            return damaged(loader, restore->job, "a task", restore->tasks[i].slot, error);
-        }
-    }
-    if ((unsigned)restore->halt_kind > HALT_STOP) {
-        return damaged(loader, restore->job, "a halt of kind", restore->halt_kind, error);
-    }
     const struct core_ending *ending = &restore->ending_as;
+    CADRE_TRY(check_tasks(loader, restore, error));
+    CADRE_TRY(check_halt(loader, restore, error));
+    if (restore->resume > LIMIT_POSITION || restore->released > LIMIT_POSITION) {
+        bool resume = restore->resume > LIMIT_POSITION;
+        return damaged(loader, restore->job, "a position",
+            (long long)(resume ? restore->resume : restore->released), error);
+    }
     if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_PREEMPTED ||
                                !code_is_good(ending->code))) {
         return damaged(loader, restore->job, "an ending as", ending->state, error);

@@ -149,10 +149,61 @@ static void one_whose_name_is_lost_is_listed(void **state)
     engine_close(engine);
 }
 
+/* Who attends to a crew is in no roster: a ledger that says so was written by a fault, and its rows
+ * are whole. The coordinator does not start on it. */
+static void only_the_chief_of_a_crew_is_a_member(void **state)
+{
+    (void)state;
+    static const struct store_place places[] = {{.slot = 0, .incarnation = 1, .worker = "w1"},
+        {.slot = 1, .incarnation = 2, .worker = "w1"}};
+    for (size_t first = 0; first < 2; first++) { /* both of them; a server alone */
+        struct cadre_error error = {0};
+        struct wire_buffer spec = {0};
+        struct store *store = NULL;
+        struct engine *engine = NULL;
+        const struct engine_sink sink = {.job_changed = say_nothing};
+        test_path(path, test_temp_dir(), first == 0 ? "both.db" : "server.db");
+        assert_ok(store_sqlite_open(path, &store, &error), &error);
+        assert_ok(wire_pack_job_spec(&(struct job_spec){.name = "crew",
+                                         .program = {.name = "program"},
+                                         .workers = 3,
+                                         .workers_min = 3,
+                                         .strategy = CREW_STRATEGY,
+                                         .crew = {.workers = 1, .servers = 1}},
+                      &spec, &error),
+            &error);
+        struct core_record records[3] = {{.type = CORE_RECORD_JOB, .job = {RUNS}},
+            {.type = CORE_RECORD_STARTED, .job = {RUNS}, .incarnation_max = 2},
+            {.type = CORE_RECORD_PLAN, .job = {RUNS}}};
+        records[0].submitted.spec = (struct core_job_spec){.tasks = 3, .tasks_min = 3};
+        records[2].plan.generation = (struct generation){.number = 1, .nonce = 7};
+        for (size_t i = 0; i < 3; i++) {
+            const struct store_record record = {.record = &records[i],
+                .wall_us = 1,
+                .spec = spec.bytes,
+                .spec_bytes = spec.size,
+                .places = i == 2 ? places + first : places,
+                .place_count = i == 0   ? 0
+                               : i == 1 ? 2
+                                        : 2 - first};
+            assert_ok(store->ops->commit(store, &record, 1, false, &error), &error);
+        }
+        const struct engine_options options = {
+            .core = {.limits = {.workers_max = 10, .jobs_max = 10, .tasks_max = 10},
+                .lease_us = 1000000},
+            .keep_jobs = 10};
+        assert_error(engine_open(&options, store, &sink, NULL, 1, &engine, &error), CADRE_DATA_LOSS,
+            &error, "other members than its chief");
+        wire_buffer_free(&spec);
+        store->ops->close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_job_that_ran_has_failed),
         cmocka_unit_test(one_that_ended_has_its_outcome),
-        cmocka_unit_test(one_whose_name_is_lost_is_listed)};
+        cmocka_unit_test(one_whose_name_is_lost_is_listed),
+        cmocka_unit_test(only_the_chief_of_a_crew_is_a_member)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

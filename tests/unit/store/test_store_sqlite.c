@@ -232,14 +232,26 @@ static void a_row_that_cannot_be_is_found(void **state)
         "INSERT INTO task VALUES(1, 2, 1, 'w', 1, 1, 0)",
         "INSERT INTO ending VALUES(1, 1, 0, 0, '', 0, 0)",
         "INSERT INTO ending VALUES(1, 6, 99, 0, '', 0, 0)",
-        "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0, 0)"};
+        "INSERT INTO control VALUES(1, 1, 1, 1, 9, 0, 0)",
+        "INSERT INTO task VALUES(1, 0, 0, 'w', 1, 1, 0)", /* a start that was never given out */
+        "INSERT INTO task VALUES(1, 0, 5, 'w', 1, 1, 0)",
+        /* a slot twice */
+        "INSERT INTO task VALUES(1, 0, 1, 'w', 1, 1, 0), (1, 4294967296, 1, 'w', 1, 1, 0)",
+        "INSERT INTO roster VALUES(1, zeroblob(36), 0)", /* more members than tasks */
+        "INSERT INTO control VALUES(1, 1, 1, 1, 1, 65, 0)",
+        "INSERT INTO plan VALUES(1, 1, 7, 0, 0, 0, 0, 1, 0, 0);" /* released beyond the halt */
+        " INSERT INTO watermark VALUES(1, 1, 7, 5, 0, 0, 0, 0, 0, 0);"
+        " INSERT INTO control VALUES(1, 1, 7, 4, 1, 0, 0)",
+        "INSERT INTO plan VALUES(1, 1, 7, 0, 0, -1, 0, 1, 0, 0)", "UPDATE job SET id = 0"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         reopen(fixture);
         (void)story_commit(fixture->store, 0, &fixture->error);
         fixture->store->ops->close(fixture->store);
         fixture->store = NULL;
-        meddle(fixture->path, "UPDATE job SET state = 1, code = 0, tasks = 2, tasks_min = 1;"
-                              " DELETE FROM task; DELETE FROM ending");
+        meddle(fixture->path,
+            "UPDATE job SET state = 1, code = 0, tasks = 2, tasks_min = 1, incarnation_max = 4;"
+            " DELETE FROM task; DELETE FROM ending; DELETE FROM control; DELETE FROM roster;"
+            " DELETE FROM plan; DELETE FROM watermark");
         meddle_and_sum(fixture->path, damages[i]);
         reopen(fixture);
         /* No visitor: it is not called for such a row. */
