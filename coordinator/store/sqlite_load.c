@@ -322,10 +322,15 @@ static cadre_status check_parts(
     const struct core_ending *ending = &restore->ending_as;
     CADRE_TRY(check_tasks(loader, restore, error));
     CADRE_TRY(check_halt(loader, restore, error));
-    if (restore->resume > LIMIT_POSITION || restore->released > LIMIT_POSITION) {
-        bool resume = restore->resume > LIMIT_POSITION;
+    if (restore->resume >= LIMIT_POSITION || restore->released >= LIMIT_POSITION) {
+        bool resume = restore->resume >= LIMIT_POSITION;
         return damaged(loader, restore->job, "a position",
             (long long)(resume ? restore->resume : restore->released), error);
+    }
+    if (job->state == JOB_QUEUED && restore->started && restore->generation.number > 0 &&
+        restore->has_checkpoint && restore->checkpoint.position > restore->released) {
+        return damaged(loader, restore->job, "a checkpoint of a step that was not let in,",
+            (long long)restore->checkpoint.position, error);
     }
     if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_PREEMPTED ||
                                !code_is_good(ending->code))) {

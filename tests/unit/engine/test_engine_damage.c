@@ -46,6 +46,10 @@ static void tell_job(struct store *store, uint64_t job, const char *name)
     record = (struct core_record){.type = CORE_RECORD_PLAN, .job = {job}};
     record.plan.generation = generation;
     tell(store, &record, NULL, 0);
+    record = (struct core_record){.type = CORE_RECORD_WATERMARK, .job = {job}};
+    record.watermark.generation = generation;
+    record.watermark.up_to = 5;
+    tell(store, &record, NULL, 0);
     record = (struct core_record){.type = CORE_RECORD_CHECKPOINT, .job = {job}};
     record.checkpoint =
         (struct core_checkpoint){.position = 5, .generation = generation, .path = "checkpoint-5"};

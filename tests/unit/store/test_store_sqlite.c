@@ -242,7 +242,10 @@ static void a_row_that_cannot_be_is_found(void **state)
         "INSERT INTO plan VALUES(1, 1, 7, 0, 0, 0, 0, 1, 0, 0);" /* released beyond the halt */
         " INSERT INTO watermark VALUES(1, 1, 7, 5, 0, 0, 0, 0, 0, 0);"
         " INSERT INTO control VALUES(1, 1, 7, 4, 1, 0, 0)",
-        "INSERT INTO plan VALUES(1, 1, 7, 0, 0, -1, 0, 1, 0, 0)", "UPDATE job SET id = 0"};
+        "INSERT INTO plan VALUES(1, 1, 7, 0, 0, -1, 0, 1, 0, 0)",
+        "UPDATE job SET started_us = 1; INSERT INTO plan VALUES(1, 1, 7, 0, 0, 4, 0, 1, 0, 0);"
+        " INSERT INTO checkpoint VALUES(1, 5, 1, 7, 0, 'p', 1, x'00', 0)", /* ahead of its steps */
+        "UPDATE job SET id = 0"};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         reopen(fixture);
         (void)story_commit(fixture->store, 0, &fixture->error);
@@ -251,7 +254,7 @@ static void a_row_that_cannot_be_is_found(void **state)
         meddle(fixture->path,
             "UPDATE job SET state = 1, code = 0, tasks = 2, tasks_min = 1, incarnation_max = 4;"
             " DELETE FROM task; DELETE FROM ending; DELETE FROM control; DELETE FROM roster;"
-            " DELETE FROM plan; DELETE FROM watermark");
+            " DELETE FROM plan; DELETE FROM watermark; DELETE FROM checkpoint");
         meddle_and_sum(fixture->path, damages[i]);
         reopen(fixture);
         /* No visitor: it is not called for such a row. */

@@ -63,7 +63,7 @@ static void write_all(struct store *store)
     record = record_control(JOB, 1, HALT_REGROUP, TEN + 40);
     record.control.generation = generation;
     write_one(store, record, 0, NULL, 0);
-    record = record_checkpoint(JOB, TEN + 50, "step");
+    record = record_checkpoint(JOB, TEN + 28, "step");
     record.checkpoint.generation = generation;
     record.checkpoint.manifest_bytes = TEN + 51;
     write_one(store, record, 0, NULL, 0);
@@ -98,7 +98,7 @@ static void assert_whole(struct store *store)
         "  epoch (1,10000000031: first 10000000025 begin 10000000026 steps 0) fed 10000000035 "
         "steps 10000000036 samples ",
         "  at stream 1 epoch 10000000031 steps 10000000034 applied ",
-        "checkpoint at 10000000050 \"step\"",
+        "checkpoint at 10000000028 \"step\"",
         " 10000000051 bytes ",
     };
     for (size_t i = 0; i < CADRE_COUNT_OF(parts); i++) {
