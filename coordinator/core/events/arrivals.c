@@ -24,7 +24,7 @@ static void raise_by_arrival(
     if (arrived->up_to > released + LIMIT_WINDOW_STEPS) {
         released = arrived->up_to - LIMIT_WINDOW_STEPS;
     }
-    if (job->unheard > 0 && arrived->up_to < LIMIT_POSITION && released <= arrived->up_to) {
+    if (job->unheard > 0 && barrier_may_rise(job, released) && released <= arrived->up_to) {
         barrier_raise(core, job, released);
     }
 }

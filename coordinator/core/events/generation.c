@@ -122,13 +122,12 @@ static void hello_member(
     if (!ours || job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
-    if (hello->released > job->released && hello->released < LIMIT_POSITION) {
-        barrier_raise(core, job, hello->released);
-    }
     if (hello->frozen && (hello->reason == REPORT_ABORT || hello->reason == REPORT_PEER_ERROR)) {
         task_name(core, job, slot, &text);
         text_add(&text, " lost its peers");
         generation_breaks(core, job, sentence, true);
+    } else if (hello->released > job->released && barrier_may_rise(job, hello->released)) {
+        barrier_raise(core, job, hello->released);
     }
     job_due(core, job, DUE_CONTROL);
 }

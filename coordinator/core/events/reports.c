@@ -26,7 +26,9 @@ static void report_finished(
     if (task->finished) {
         return;
     }
-    if (!report->clean || (report->position > job->released && job->unheard == 0)) {
+    bool beyond = report->position > job->released &&
+                  (job->unheard == 0 || !barrier_may_rise(job, report->position));
+    if (!report->clean || beyond) {
         task_name(core, job, slot, &text);
         text_add(&text, " called cadre_finish at position ");
         text_add_u64(&text, report->position);

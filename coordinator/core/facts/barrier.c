@@ -73,9 +73,17 @@ void barrier_open(struct core *core, struct job *job)
     CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->parties);
 }
 
+/* Nothing is released beyond a halt, and a halt is set when the watermark is known: who says so is
+ * wrong. */
+bool barrier_may_rise(const struct job *job, uint64_t released)
+{
+    return released <= job->halt_at && released < LIMIT_POSITION;
+}
+
 /* All had arrived there, for it was released. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released)
 {
+    CADRE_ASSERT(released <= job->released || barrier_may_rise(job, released));
     if (released <= job->released) {
         return;
     }

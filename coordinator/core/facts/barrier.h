@@ -10,6 +10,8 @@ void barrier_mark_raise(const struct core *core, const struct job *job, struct l
     bool applied, uint64_t old);
 /* Everybody stands at `resume`. */
 void barrier_open(struct core *core, struct job *job);
+/* Whether so much can have been released, as a task or a daemon says. */
+bool barrier_may_rise(const struct job *job, uint64_t released);
 /* After a start of the coordinator: more was released than is recorded. Says it to all again. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released);
 /* Whether a member wants a step that another has finished without: then the job fails. */

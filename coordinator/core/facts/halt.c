@@ -36,6 +36,7 @@ bool halt_met(const struct job *job, const struct task_report *report)
 
 void halt_stop(struct job *job, uint64_t position)
 {
+    CADRE_ASSERT(position >= job->released || job->phase != PHASE_RUN);
     job->halt_kind = HALT_STOP;
     job->halt_at = position;
     job->halt_stream = 0;

@@ -158,10 +158,12 @@ void task_has_to_report_again(struct job *job, struct task *task)
 }
 
 /* Members of a generation are one step apart at most. So whoever was to receive its first position,
- * and did not, stands one before it, with all of its state. */
+ * and did not, stands one before it, with all of its state. Nobody stands behind a checkpoint that
+ * is published: who says so has no state that counts. */
 bool task_holds_state(const struct job *job, const struct task *task)
 {
-    return task->clean && task->position + 1 >= job->resume;
+    return task->clean && task->position + 1 >= job->resume &&
+           (!job->has_checkpoint || task->position >= job->checkpoint.position);
 }
 
 bool task_drains(const struct core *core, const struct job *job, const struct task *task)

@@ -95,6 +95,7 @@ static void say_release(struct core *core, struct job *job)
         job->raised = false;
     }
     tell_job(core, job, CORE_TELL_RELEASE);
+    CADRE_ASSERT(job->released <= job->halt_at);
     CADRE_ASSERT(job->released >= job->resume);
 }
 

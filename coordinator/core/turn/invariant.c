@@ -26,7 +26,9 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(!runs || job->arrived.least <= job->released + LIMIT_WINDOW_STEPS,
         "the window is too wide");
     HOLDS(job->wanted <= job->released + 1, "a step is wanted that is out of reach");
-    HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0,
+    /* Who was told to stop has not finished: its program may want more. */
+    HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0 ||
+              job->preempt == PREEMPT_SAVED,
         "a program waits for a step that another has finished without");
     HOLDS(job->finished <= job->roster, "more tasks finished than are in the roster");
     HOLDS(job->phase != PHASE_DONE || job->finished == job->roster || job->preempt != PREEMPT_NOT,

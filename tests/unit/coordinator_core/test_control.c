@@ -366,6 +366,33 @@ static void nobody_halts_for_one_who_comes_at_the_end(void **state)
     script_close(s);
 }
 
+/* A halt is set when the watermark is known: a hello that tells of more is wrong, and is not taken.
+ * What a task then says to have applied beyond the halt fails the job. */
+static void nothing_is_released_beyond_a_halt(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    says(s, "record! job 1: halt at 4 of stream 1\n"
+            "tell job 1: release g1 to 4, halt\n");
+    struct task_up odd = {.type = TASK_UP_HELLO,
+        .hello = {.frame_version = TASK_FRAME_VERSION,
+            .replicas = 1,
+            .mesh_address = "127.0.0.1:9",
+            .generation = generation_of(s, 1),
+            .position = 5,
+            .clean = true,
+            .released = 5}};
+    said(s, 2, 1, 1, &odd);
+    says(s, "tell job 1 task 1 on link 2: release g1 to 4, halt\n");
+    arrived(s, 2, 1, 1, 6, 5);
+    script_skip(s);
+    assert_string_equal(script_job_text(s, 1),
+        "worker b says that its tasks applied 5 steps, are ready for 6 and want 0, but only 4 were "
+        "released");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +411,7 @@ int main(void)
         cmocka_unit_test(nobody_halts_for_one_who_comes_at_the_end),
         cmocka_unit_test(a_worker_that_comes_back_drains),
         cmocka_unit_test(a_worker_that_comes_back_stays),
+        cmocka_unit_test(nothing_is_released_beyond_a_halt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,6 +212,21 @@ static void a_checkpoint_on_request(void **state)
     script_close(s);
 }
 
+/* Its program has begun the step that it stops before, and would take it. */
+static void who_stops_may_want_more(void **state)
+{
+    (void)state;
+    struct script *s = stage_noticed(1);
+    script_skip(s);
+    all_stop(s);
+    wants_after(s, 2, 1, 1, 0, 0, 6);
+    part(s, 1, 1, 0, 5, "checkpoint-5.json");
+    says(s, "record! job 1: checkpoint at 5 in checkpoint-5.json\n"
+            "record! job 1: done at 5\n"
+            "tell job 1: bye g1\n");
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +238,7 @@ int main(void)
         cmocka_unit_test(one_that_ends_before_just_ends),
         cmocka_unit_test(a_drain_without_room),
         cmocka_unit_test(a_checkpoint_on_request),
+        cmocka_unit_test(who_stops_may_want_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,12 +72,35 @@ static void one_that_is_no_newer_is_none(void **state)
     script_close(s);
 }
 
+/* It is published when all have applied it. Who says that it stands before it has no state that
+ * counts, and the job does not go back behind it. */
+static void nobody_stands_behind_a_checkpoint(void **state)
+{
+    (void)state;
+    static const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = 1};
+    struct script *s = stage_running(&spec, 2, 4);
+    arrived(s, 1, 1, 1, 4, 4);
+    arrived(s, 2, 1, 1, 4, 4);
+    script_skip(s);
+    part(s, 1, 1, 0, 4, "four");
+    assert_published(s, 4,
+        "record! job 1: checkpoint at 4 in four\n"
+        "tell job 1: release g1 to 4\n");
+    peer_error(s, 1, 1, 0, 3);
+    peer_error(s, 2, 1, 1, 3);
+    script_skip(s);
+    assert_int_equal(job_view(s, 1).generation.number, 1);
+    assert_false(job_view(s, 1).formed); /* all begin again, from the checkpoint */
+    script_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_chief_saves),
         cmocka_unit_test(a_part_of_another_generation_is_none),
         cmocka_unit_test(one_that_is_no_newer_is_none),
+        cmocka_unit_test(nobody_stands_behind_a_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
