@@ -92,6 +92,7 @@ static void say_all(struct agent_core *core, struct agent_actions *out)
             agent_say_again(core, task, out);
         }
         if (task->phase >= AGENT_TASK_GONE) {
+            agent_say_failure(core, task, out);
             agent_say_gone(core, task, out);
         }
         if (task->phase == AGENT_TASK_COLLECTED) {

@@ -45,6 +45,12 @@ static void keep_report(struct agent_words *words, const struct task_report *rep
     CADRE_ASSERT(words->report.text != report->text);
 }
 
+/* A failure is final, in whatever generation. */
+static bool has_failed(const struct agent_words *words)
+{
+    return words->has_report && words->report.reason == REPORT_FAILED;
+}
+
 void agent_say_again(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
@@ -76,6 +82,22 @@ void agent_say_again(
         up = (struct task_up){.type = TASK_UP_PART, .part = words->part.part};
         agent_say_said(core, task->ref, &up, out);
     }
+}
+
+/* Of one that has ended: its exit tells neither that the program failed nor of what. Who has not
+ * heard of the task since it was started again itself has to hear of it first. */
+void agent_say_failure(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
+{
+    const struct agent_words *words = agent_words_of(core, task);
+    CADRE_ASSERT(task->phase >= AGENT_TASK_GONE);
+    if (!has_failed(words)) {
+        return;
+    }
+    struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
+    agent_say_said(core, task->ref, &up, out);
+    up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
+    agent_say_said(core, task->ref, &up, out);
 }
 
 static void hear_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
@@ -146,11 +168,10 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         }
         break;
     case TASK_UP_REPORT:
-        if (agent_is_current(core, task, up->report.generation)) {
+        if (agent_is_current(core, task, up->report.generation) ||
+            up->report.reason == REPORT_FAILED) { /* which is final, in whatever generation */
             keep_report(words, &up->report);
             agent_say_said(core, ref, up, out);
-        } else if (up->report.reason == REPORT_FAILED) {
-            agent_say_said(core, ref, up, out); /* final, in whatever generation */
         }
         break;
     case TASK_UP_PART:
@@ -200,7 +221,7 @@ static void pass_on(const struct agent_task *task, struct agent_actions *out)
     CADRE_ASSERT(!task->connected || !task->adopted);
 }
 
-/* It hears the plan: what it said before was of an older generation. */
+/* It hears the plan: what it said before was of an older generation, but for a failure. */
 static void move_on(struct agent_words *words, const struct task_plan *plan)
 {
     struct task_hello *hello = &words->hello;
@@ -208,9 +229,9 @@ static void move_on(struct agent_words *words, const struct task_plan *plan)
         hello->generation = plan->generation;
         hello->released = plan->resume;
         hello->arrived = plan->resume;
-        hello->frozen = false;
+        hello->frozen = has_failed(words);
         words->has_join = false;
-        words->has_report = false;
+        words->has_report = has_failed(words);
         words->has_part = false;
     }
     CADRE_ASSERT(generation_equal(hello->generation, plan->generation));

@@ -185,6 +185,9 @@ void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct a
 /* Hello, join, report and part of a connected task once more. */
 void agent_say_again(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+/* What the program of a task that has ended failed with, if it said so. */
+void agent_say_failure(
+    const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 /* agent_keep.c */
 void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,

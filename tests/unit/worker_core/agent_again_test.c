@@ -45,6 +45,84 @@ static void test_a_notice_outlives_the_link(void **state)
     fixture_close(fixture);
 }
 
+static void plan_of(struct fixture *fixture, struct generation generation,
+    const struct roster_entry *roster, size_t count)
+{
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
+                      .tell = {.job = {1},
+                          .down = {.type = TASK_DOWN_PLAN,
+                              .plan = {.generation = generation,
+                                  .roster = roster,
+                                  .roster_count = count,
+                                  .resume = 4}}}});
+}
+
+static void fails(
+    struct fixture *fixture, struct task_ref task, struct generation generation, const char *why)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_REPORT,
+            .report = {.generation = generation,
+                .position = 3,
+                .reason = REPORT_FAILED,
+                .code = CADRE_INVALID_ARGUMENT,
+                .text = why}});
+}
+
+/* Its exit tells neither that the program failed nor of what: that is told before it, to whoever
+ * may not have heard of either. */
+static void test_a_failure_outlives_the_link_and_the_task(void **state)
+{
+    (void)state;
+    for (unsigned ended = 0; ended < 2; ended++) { /* before the link is back, or collected */
+        struct fixture *fixture = fixture_two_members();
+        struct task_ref task = task_of(1, 0, 1);
+        plain(fixture, AGENT_EVENT_LINK_DOWN);
+        fails(fixture, task, FIRST, "different paths");
+        exits(fixture, task, 1);
+        if (ended == 1) {
+            happens(fixture, AGENT_EVENT_COLLECTED, task);
+        }
+        forget(fixture);
+        welcome(fixture);
+        const char *failure = strstr(fixture->transcript.text, "different paths");
+        const char *gone = strstr(fixture->transcript.text, "gone");
+        assert_non_null(failure);
+        assert_non_null(gone);
+        assert_true(failure < gone);
+        assert_true(strstr(fixture->transcript.text, "hello") < failure);
+        if (ended == 1) {
+            stop_one(fixture, task); /* it is heard */
+            relink(fixture);
+            assert_false(is_said(fixture, "different paths"));
+        }
+        fixture_close(fixture);
+    }
+}
+
+/* It is final in whatever generation: also a plan that comes meanwhile does not undo it. */
+static void test_a_failure_outlives_its_generation(void **state)
+{
+    (void)state;
+    const struct roster_entry both[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
+        {.slot = 1, .incarnation = 2, .mesh_address = "b"}};
+    for (unsigned before = 0; before < 2; before++) { /* the plan comes after it, or before */
+        struct fixture *fixture = fixture_two_members();
+        struct task_ref task = task_of(1, 0, 1);
+        if (before == 0) {
+            fails(fixture, task, FIRST, "different paths");
+        }
+        plan_of(fixture, SECOND, both, 2);
+        if (before == 1) {
+            fails(fixture, task, FIRST, "different paths");
+        }
+        exits(fixture, task, 1);
+        relink(fixture);
+        assert_true(is_said(fixture, "different paths"));
+        fixture_close(fixture);
+    }
+}
+
 static void names_stream(struct fixture *fixture, struct task_ref task, const char *name)
 {
     says(fixture, task,
@@ -165,18 +243,6 @@ static void test_another_content_is_published_anew(void **state)
     fixture_close(fixture);
 }
 
-static void plan_of(struct fixture *fixture, struct generation generation,
-    const struct roster_entry *roster, size_t count)
-{
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
-                          .down = {.type = TASK_DOWN_PLAN,
-                              .plan = {.generation = generation,
-                                  .roster = roster,
-                                  .roster_count = count,
-                                  .resume = 4}}}});
-}
-
 /* An older plan names nobody of the newer generation, and ends nothing of it. */
 static void test_an_older_plan_puts_nobody_out(void **state)
 {
@@ -201,6 +267,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_notice_outlives_the_link),
+        cmocka_unit_test(test_a_failure_outlives_the_link_and_the_task),
+        cmocka_unit_test(test_a_failure_outlives_its_generation),
         cmocka_unit_test(test_datasets_are_those_of_their_job),
         cmocka_unit_test(test_datasets_outlive_one_of_two_tasks),
         cmocka_unit_test(test_who_does_not_welcome_keeps_no_orphans),
