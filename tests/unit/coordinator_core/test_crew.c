@@ -392,7 +392,8 @@ static void a_plain_chief_ends_the_job(void **state)
     struct script *s = stage_crew_placed(&crew_spec);
     gone(s, 1, 1, 0, 0, 0, "");
     for (uint32_t slot = 1; slot < 6; slot++) {
-        gone(s, link_of(s, slot), 1, slot, 0, 15, "");
+        bool fails = slot == 3; /* it was told to end, so that is nothing */
+        gone(s, link_of(s, slot), 1, slot, fails, fails ? 0 : 15, "");
     }
     collected(s, 1, 1, 0);
     for (uint32_t slot = 1; slot < 5; slot++) {

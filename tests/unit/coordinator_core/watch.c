@@ -19,6 +19,16 @@ static bool worker_drains(const struct core *core, struct worker_id id)
     return false;
 }
 
+/* The chief of a crew has exited with status 0 and took no part in a strategy: that is how the job
+ * ends, and the others are told to end. */
+static bool crew_is_over(const struct core *core, const struct core_job_view *job)
+{
+    struct core_task_view chief;
+    core_job_task(core, job->job, 0, &chief);
+    return crew_is(&job->crew) && job->generation.number == 0 && chief.has_exit &&
+           !chief.said_hello && (chief.exit.code | chief.exit.signal) == 0;
+}
+
 /* A member that the core holds for alive ended badly, and the job may not go on without it. */
 static void hear_gone(
     struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
@@ -33,7 +43,8 @@ static void hear_gone(
     struct watched_job *watched = job_of(watch, gone->task.job);
     bool ours = task.incarnation == gone->task.incarnation && !task.has_exit && task.link.n != 0;
     bool member = job.generation.number == 0 || task.rank != UINT32_MAX;
-    if (ours && member && watched->max_restarts == 0 && !worker_drains(core, task.worker)) {
+    if (ours && member && !crew_is_over(core, &job) && watched->max_restarts == 0 &&
+        !worker_drains(core, task.worker)) {
         watched->failing = true;
     }
 }
