@@ -19,17 +19,8 @@ static bool worker_drains(const struct core *core, struct worker_id id)
     return false;
 }
 
-/* The chief of a crew has exited with status 0 and took no part in a strategy: that is how the job
- * ends, and the others are told to end. */
-static bool crew_is_over(const struct core *core, const struct core_job_view *job)
-{
-    struct core_task_view chief;
-    core_job_task(core, job->job, 0, &chief);
-    return crew_is(&job->crew) && job->generation.number == 0 && chief.has_exit &&
-           !chief.said_hello && (chief.exit.code | chief.exit.signal) == 0;
-}
-
-/* A member that the core holds for alive ended badly, and the job may not go on without it. */
+/* A member that the core holds for alive, and that was not told to end, ended badly, and the job
+ * may not go on without it. */
 static void hear_gone(
     struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
 {
@@ -43,7 +34,8 @@ static void hear_gone(
     struct watched_job *watched = job_of(watch, gone->task.job);
     bool ours = task.incarnation == gone->task.incarnation && !task.has_exit && task.link.n != 0;
     bool member = job.generation.number == 0 || task.rank != UINT32_MAX;
-    if (ours && member && !crew_is_over(core, &job) && watched->max_restarts == 0 &&
+    bool told = watched->stopped[gone->task.slot] == gone->task.incarnation;
+    if (ours && member && !told && watched->max_restarts == 0 &&
         !worker_drains(core, task.worker)) {
         watched->failing = true;
     }
@@ -192,6 +184,23 @@ static void hear_tell(
     assert_true((action->tell_job.tell == CORE_TELL_ABORT) == (action->tell_job.reason[0] != 0));
 }
 
+/* The task is told to end; else it is an answer to an agent that names another one. */
+static void hear_stop(
+    struct watch *watch, const struct core *core, struct link_id link, const struct task_ref *ref)
+{
+    struct core_job_view job;
+    struct core_task_view task;
+    assert_true(link.n != 0);
+    if (!core_job(core, ref->job, &job) || ref->slot >= job.tasks) {
+        return;
+    }
+    assert_true(ref->slot < WATCH_SLOTS);
+    core_job_task(core, ref->job, ref->slot, &task);
+    if (task.incarnation == ref->incarnation && task.link.n == link.n) {
+        job_of(watch, ref->job)->stopped[ref->slot] = ref->incarnation;
+    }
+}
+
 static void hear(struct watch *watch, const struct core *core, const struct core_action *action)
 {
     switch (action->type) {
@@ -220,7 +229,7 @@ static void hear(struct watch *watch, const struct core *core, const struct core
         assert_true(action->start_again.link.n != 0);
         break;
     case CORE_ACTION_STOP_TASK:
-        assert_true(action->stop_task.link.n != 0);
+        hear_stop(watch, core, action->stop_task.link, &action->stop_task.task);
         break;
     case CORE_ACTION_TELL_JOB:
         hear_tell(watch, core, action);

@@ -10,6 +10,7 @@
 
 #define WATCH_JOBS  1024 /* ids below it can be followed */
 #define WATCH_CALLS 4096
+#define WATCH_SLOTS 12
 
 struct watched_job {
     bool submitted;
@@ -23,6 +24,7 @@ struct watched_job {
     uint32_t max_restarts;
     uint64_t halt_at;
     bool cancelled;
+    uint64_t stopped[WATCH_SLOTS]; /* the task of the slot that was told to end last */
     struct generation generation;
     uint64_t watermark;
     uint64_t said; /* as the newest release */
