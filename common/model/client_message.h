@@ -14,7 +14,7 @@ struct submit_response {
     const char *note;       /* for people; "": nothing */
 };
 
-/* Jobs.Get, Jobs.Cancel, Jobs.Watch, Jobs.ListOutputs, Jobs.Verify. */
+/* Jobs.Get, Jobs.Cancel, Jobs.Watch, Jobs.ListOutputs. */
 struct job_request {
     struct job_id id;
 };
@@ -91,8 +91,19 @@ struct drain_request {
     bool ends;          /* the worker takes tasks again */
 };
 
-/* Jobs.Verify: what the ledger can prove about a job. Generations in order, then epochs in order of
- * (stream, epoch). */
+/* Jobs.Verify: what the ledger can prove about a job, page by page. Generations in order, and
+ * epochs in order of (stream, epoch): a page has those from here on, as many as fit. */
+struct verify_from {
+    uint64_t generation;
+    uint32_t stream;
+    uint64_t epoch;
+};
+
+struct verify_request {
+    struct job_id id;
+    struct verify_from from; /* all zero: the first page */
+};
+
 struct verify_generation {
     struct generation generation;
     uint64_t resume; /* it owns the steps from here to the next one's */
@@ -111,6 +122,12 @@ struct verify_epoch {
     struct feed feed;
 };
 
+/* A job may go on between two pages, of which the coordinator keeps nothing. All pages together
+ * prove what was committed at the first one, because that also tells the newest epoch of every
+ * stream, in its place by order. Only those may still be fed: what is older in its stream was fed
+ * before, and no record of it changes. So of later pages counts what is older than that epoch of
+ * its stream, and generations up to the newest of then. A later one that `restarted` took committed
+ * steps away: then the pages are read again from the first. */
 struct verify_response {
     struct job_info job; /* without tasks */
     uint64_t committed;
@@ -118,8 +135,8 @@ struct verify_response {
     size_t generation_count;
     const struct verify_epoch *epochs;
     size_t epoch_count;
-    bool more; /* of either more than LIMIT_GENERATIONS_LISTED, LIMIT_EPOCHS_LISTED: the newest of
-                  them were left out */
+    bool more;               /* there is another page */
+    struct verify_from next; /* of that page; all zero: its coordinator tells no more than one */
 };
 
 struct list_workers_request {

@@ -46,9 +46,9 @@
  * its manifest. */
 #define LIMIT_BLOBS_LISTED 16385
 
-/* Of one verify_response: at their longest they fit LIMIT_FRAME_BYTES. */
-#define LIMIT_GENERATIONS_LISTED 16384
-#define LIMIT_EPOCHS_LISTED      8192
+/* Of one verify_response, a page of a proof: at their longest they fit LIMIT_FRAME_BYTES. */
+#define LIMIT_PAGE_GENERATIONS 16384
+#define LIMIT_PAGE_EPOCHS      8192
 
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)

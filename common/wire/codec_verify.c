@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ledger proves, and the request that empties a worker: VerifyResponse, DrainRequest. */
+ * What the ledger proves, and the request that empties a worker: VerifyRequest, VerifyResponse,
+ * DrainRequest. */
 #include "common/wire/codec.h"
 
 /* At their longest, tags and lengths counted: a generation has three numbers of 10 bytes, one of 9
@@ -7,10 +8,64 @@
 #define GENERATION_BYTES_MAX 64
 #define EPOCH_BYTES_MAX      (LIMIT_NAME_BYTES + 192)
 #define JOB_BYTES_MAX        16384
-_Static_assert(JOB_BYTES_MAX + LIMIT_GENERATIONS_LISTED * GENERATION_BYTES_MAX +
-                       LIMIT_EPOCHS_LISTED * EPOCH_BYTES_MAX <=
+_Static_assert(JOB_BYTES_MAX + LIMIT_PAGE_GENERATIONS * GENERATION_BYTES_MAX +
+                       LIMIT_PAGE_EPOCHS * EPOCH_BYTES_MAX <=
                    LIMIT_FRAME_BYTES,
     "the longest verify_response fits");
+
+/* ---- VerifyRequest ---- */
+
+static bool is_first(const struct verify_from *from)
+{
+    return from->generation == 0 && from->stream == 0 && from->epoch == 0;
+}
+
+/* NULL: the first page, or none. */
+static Cadre__V1__VerifyFrom *fill_from(Cadre__V1__VerifyFrom *wire, const struct verify_from *from)
+{
+    if (is_first(from)) {
+        return NULL;
+    }
+    cadre__v1__verify_from__init(wire);
+    wire->generation = from->generation;
+    wire->stream = from->stream;
+    wire->epoch = from->epoch;
+    return wire;
+}
+
+static struct verify_from take_from(struct taker *taker, const Cadre__V1__VerifyFrom *wire)
+{
+    if (wire == NULL) {
+        return (struct verify_from){.generation = 0};
+    }
+    return (struct verify_from){.generation = wire->generation,
+        .stream = take_stream(taker, "VerifyFrom.stream", wire->stream),
+        .epoch = wire->epoch};
+}
+
+cadre_status wire_pack_verify_request(
+    const struct verify_request *message, struct wire_buffer *buffer, struct cadre_error *error)
+{
+    struct packer packer = {.buffer = buffer, .error = error};
+    Cadre__V1__VerifyRequest wire = CADRE__V1__VERIFY_REQUEST__INIT;
+    Cadre__V1__VerifyFrom from;
+    wire.id = message->id.n;
+    wire.from = fill_from(&from, &message->from);
+    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+}
+
+cadre_status wire_unpack_verify_request(const void *bytes, size_t size, struct wire_arena *arena,
+    struct verify_request *ret_message, struct cadre_error *error)
+{
+    struct taker taker = {.arena = arena, .error = error};
+    const Cadre__V1__VerifyRequest *wire =
+        taker_open(&taker, &cadre__v1__verify_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire != NULL) {
+        ret_message->id = take_job_id(&taker, "VerifyRequest.id", wire->id);
+        ret_message->from = take_from(&taker, wire->from);
+    }
+    return taker.status;
+}
 
 /* ---- VerifyResponse ---- */
 
@@ -81,7 +136,7 @@ static void take_generations(struct taker *taker, const Cadre__V1__VerifyRespons
     struct verify_response *ret_response)
 {
     if (!take_count(
-            taker, "VerifyResponse.generations", wire->n_generations, LIMIT_GENERATIONS_LISTED)) {
+            taker, "VerifyResponse.generations", wire->n_generations, LIMIT_PAGE_GENERATIONS)) {
         return;
     }
     struct verify_generation *generations =
@@ -110,7 +165,7 @@ static void take_generations(struct taker *taker, const Cadre__V1__VerifyRespons
 static void take_epochs(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
     struct verify_response *ret_response)
 {
-    if (!take_count(taker, "VerifyResponse.epochs", wire->n_epochs, LIMIT_EPOCHS_LISTED)) {
+    if (!take_count(taker, "VerifyResponse.epochs", wire->n_epochs, LIMIT_PAGE_EPOCHS)) {
         return;
     }
     struct verify_epoch *epochs = take_array(taker, wire->n_epochs, sizeof *epochs);
@@ -142,10 +197,12 @@ cadre_status wire_pack_verify_response(
     struct packer packer = {.buffer = buffer, .error = error};
     Cadre__V1__VerifyResponse wire = CADRE__V1__VERIFY_RESPONSE__INIT;
     Cadre__V1__JobInfo job;
+    Cadre__V1__VerifyFrom next;
     fill_job_info(&packer, &job, &message->job);
     wire.job = &job;
     wire.committed = message->committed;
     wire.more = message->more;
+    wire.next = fill_from(&next, &message->next);
     fill_generations(&packer, &wire, message);
     fill_epochs(&packer, &wire, message);
     return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
@@ -163,6 +220,7 @@ cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct 
     *ret_message = (struct verify_response){
         .committed = take_position(&taker, "VerifyResponse.committed", wire->committed),
         .more = wire->more,
+        .next = take_from(&taker, wire->next),
     };
     take_job_info(&taker, wire->job, &ret_message->job);
     take_generations(&taker, wire, ret_message);

@@ -69,6 +69,7 @@ WIRE_DECLARE(output_chunk);
 WIRE_DECLARE(list_outputs_response);
 WIRE_DECLARE(get_output_request);
 WIRE_DECLARE(drain_request);
+WIRE_DECLARE(verify_request);
 WIRE_DECLARE(verify_response);
 WIRE_DECLARE(list_workers_request);
 WIRE_DECLARE(list_workers_response);

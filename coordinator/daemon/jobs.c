@@ -371,13 +371,12 @@ const struct rpc_server_ops get_job_ops = {.on_message = get_message};
 static void verify_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct daemon *daemon = user;
-    struct job_id job;
+    struct verify_request request;
     struct verify_response response;
     struct cadre_error error = {0};
-    if (!take_job_request(daemon, call, data, length, &job)) {
-        return;
-    }
-    if (engine_verify(daemon->engine, job, &response, &error) != CADRE_OK) {
+    wire_arena_reset(daemon->arena);
+    if (wire_unpack_verify_request(data, length, daemon->arena, &request, &error) != CADRE_OK ||
+        engine_verify(daemon->engine, &request, &response, &error) != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
     }

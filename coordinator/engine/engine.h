@@ -140,9 +140,10 @@ void engine_shorten_workers(struct worker_info *workers, size_t count);
 /* Good until the engine is closed. */
 const struct engine_counts *engine_counts(struct engine *engine);
 
-/* What the ledger knows: filled until the next event, flush or engine_verify. NOT_FOUND; DATA_LOSS:
- * some of it is damaged. */
-cadre_status engine_verify(struct engine *engine, struct job_id job,
+/* A page of what the ledger knows: filled until the next event, flush or engine_verify. Nothing is
+ * kept between two pages, in which the job may go on: client_message.h says why they are one proof
+ * all the same. NOT_FOUND; DATA_LOSS: some of what this page tells is damaged. */
+cadre_status engine_verify(struct engine *engine, const struct verify_request *request,
     struct verify_response *ret_response, struct cadre_error *error);
 
 /* The newest published checkpoint of a job, live or ended; false: there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ledger proves about a job, gathered from the store. */
+ * What the ledger proves about a job, gathered from the store page by page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,14 @@ struct proof_stream {
     char name[LIMIT_NAME_BYTES];
 };
 
+/* A page has room for the newest epoch of each stream beside those that follow each other. */
+#define EPOCHS_IN_ORDER (LIMIT_PAGE_EPOCHS - LIMIT_STREAMS)
+
 struct gathering {
     struct proof *proof;
-    bool more;
+    struct verify_from next;
+    bool more_generations;
+    bool more_epochs;
     bool short_of_memory;
 };
 
@@ -47,10 +52,12 @@ static void take_plan(void *user, const struct store_plan *plan)
 {
     struct gathering *gathering = user;
     struct proof *proof = gathering->proof;
-    if (proof->generation_count == LIMIT_GENERATIONS_LISTED) {
-        gathering->more = true;
+    if (proof->generation_count == LIMIT_PAGE_GENERATIONS) {
+        gathering->more_generations = true;
+        gathering->next.generation = plan->generation.number;
         return;
     }
+    gathering->next.generation = plan->generation.number + 1;
     proof->generations = with_room(gathering, proof->generations, sizeof *proof->generations,
         proof->generation_count, &proof->generation_capacity);
     if (!gathering->short_of_memory) {
@@ -77,14 +84,9 @@ static void take_stream(void *user, const struct store_stream *stream)
     }
 }
 
-static void take_epoch(void *user, const struct store_epoch *epoch)
+static void add_epoch(struct gathering *gathering, const struct store_epoch *epoch)
 {
-    struct gathering *gathering = user;
     struct proof *proof = gathering->proof;
-    if (proof->epoch_count == LIMIT_EPOCHS_LISTED) {
-        gathering->more = true;
-        return;
-    }
     proof->epochs = with_room(gathering, proof->epochs, sizeof *proof->epochs, proof->epoch_count,
         &proof->epoch_capacity);
     if (!gathering->short_of_memory) {
@@ -92,6 +94,32 @@ static void take_epoch(void *user, const struct store_epoch *epoch)
             .name = "",
             .cursor = epoch->cursor,
             .feed = epoch->feed};
+    }
+}
+
+static void take_epoch(void *user, const struct store_epoch *epoch)
+{
+    struct gathering *gathering = user;
+    gathering->next.stream = epoch->cursor.stream;
+    gathering->next.epoch = epoch->cursor.epoch;
+    if (gathering->proof->epoch_count == EPOCHS_IN_ORDER) {
+        gathering->more_epochs = true;
+    } else {
+        gathering->next.epoch++;
+        add_epoch(gathering, epoch);
+    }
+}
+
+/* On the first page; those that it does not have yet come after all that it has. */
+static void take_newest(void *user, const struct store_epoch *epoch)
+{
+    struct gathering *gathering = user;
+    const struct verify_from *next = &gathering->next;
+    const struct cursor *cursor = &epoch->cursor;
+    if (gathering->more_epochs &&
+        (cursor->stream > next->stream ||
+            (cursor->stream == next->stream && cursor->epoch >= next->epoch))) {
+        add_epoch(gathering, epoch);
     }
 }
 
@@ -112,35 +140,57 @@ static void name_epochs(struct proof *proof)
     }
 }
 
-cadre_status engine_verify(struct engine *engine, struct job_id job,
+static cadre_status gather(struct engine *engine, const struct verify_request *request,
+    struct gathering *gathering, struct cadre_error *error)
+{
+    const struct verify_from *from = &request->from;
+    bool first = from->generation == 0 && from->stream == 0 && from->epoch == 0;
+    const struct store_walk walk = {.generation = from->generation,
+        .plans_max = LIMIT_PAGE_GENERATIONS + 1,
+        .stream = from->stream,
+        .epoch = from->epoch,
+        .epochs_max = EPOCHS_IN_ORDER + 1,
+        .plan_row = take_plan,
+        .stream_row = take_stream,
+        .epoch_row = take_epoch,
+        .newest_row = first ? take_newest : NULL,
+        .user = gathering};
+    gathering->proof->generation_count = 0;
+    gathering->proof->epoch_count = 0;
+    gathering->proof->stream_count = 0;
+    CADRE_TRY(engine->store->ops->ledger(engine->store, request->id, &walk, error));
+    if (gathering->short_of_memory) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "the coordinator has no memory for the ledger of job %llu",
+            (unsigned long long)request->id.n);
+    }
+    return CADRE_OK;
+}
+
+cadre_status engine_verify(struct engine *engine, const struct verify_request *request,
     struct verify_response *ret_response, struct cadre_error *error)
 {
-    struct directory_entry *entry = directory_find(&engine->directory, job);
+    struct directory_entry *entry = directory_find(&engine->directory, request->id);
     if (entry == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
-            (unsigned long long)job.n);
+            (unsigned long long)request->id.n);
     }
     if (entry->damaged) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "job %llu cannot be verified: %s",
-            (unsigned long long)job.n, entry->text);
+            (unsigned long long)request->id.n, entry->text);
     }
     struct proof *proof = &engine->proof;
-    struct gathering gathering = {.proof = proof};
-    proof->generation_count = 0;
-    proof->epoch_count = 0;
-    proof->stream_count = 0;
-    CADRE_TRY(engine->store->ops->ledger(
-        engine->store, job, take_plan, take_stream, take_epoch, &gathering, error));
-    if (gathering.short_of_memory) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "the coordinator has no memory for the ledger of job %llu", (unsigned long long)job.n);
-    }
+    struct gathering gathering = {.proof = proof, .next = request->from};
+    CADRE_TRY(gather(engine, request, &gathering, error));
     name_epochs(proof);
     *ret_response = (struct verify_response){.generations = proof->generations,
         .generation_count = proof->generation_count,
         .epochs = proof->epochs,
         .epoch_count = proof->epoch_count,
-        .more = gathering.more};
+        .more = gathering.more_generations || gathering.more_epochs};
+    if (ret_response->more) {
+        ret_response->next = gathering.next;
+    }
     engine_fill_basics(engine, entry, &ret_response->job);
     ret_response->committed = ret_response->job.position;
     return CADRE_OK;

@@ -290,7 +290,7 @@ static cadre_status visit_job(const struct held_job *held,
         return no_memory(held->id, error);
     }
     memory_job_tasks(job, tasks);
-    memory_job_epochs(job, note_epoch, &streams);
+    memory_job_walk(job, &(struct store_walk){.epoch_row = note_epoch, .user = &streams});
     for (size_t i = 0; i < ends->count; i++) {
         restore_note_stream(&streams, rows_at(ends, i), 0);
     }
@@ -350,29 +350,12 @@ static cadre_status memory_task_exits(struct store *store, struct job_id id,
     return CADRE_OK;
 }
 
-static cadre_status memory_ledger(struct store *store, struct job_id id,
-    void (*plan)(void *user, const struct store_plan *plan),
-    void (*stream)(void *user, const struct store_stream *stream),
-    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
-    struct cadre_error *error)
+static cadre_status memory_ledger(
+    struct store *store, struct job_id id, const struct store_walk *walk, struct cadre_error *error)
 {
     struct held_job *job;
     CADRE_TRY(get(memory_of(store), id, &job, error));
-    const struct rows *plans = &job->now.tables[TABLE_PLANS];
-    const struct rows *streams = &job->now.tables[TABLE_STREAMS];
-    for (size_t i = 0; i < plans->count && plan != NULL; i++) {
-        plan(user, rows_at(plans, i));
-    }
-    for (size_t i = 0; i < streams->count && stream != NULL; i++) {
-        const struct stream_row *row = rows_at(streams, i);
-        stream(user, &(struct store_stream){.stream = row->stream,
-                         .name = row->name,
-                         .samples = row->samples,
-                         .shares = row->shares});
-    }
-    if (epoch != NULL) {
-        memory_job_epochs(&job->now, epoch, user);
-    }
+    memory_job_walk(&job->now, walk);
     return CADRE_OK;
 }
 

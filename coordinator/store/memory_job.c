@@ -466,18 +466,81 @@ uint64_t memory_job_fed(const struct memory_job *job)
     return fed;
 }
 
-void memory_job_epochs(const struct memory_job *job,
+static void walk_plans(const struct memory_job *job, const struct store_walk *walk)
+{
+    const struct rows *plans = &job->tables[TABLE_PLANS];
+    size_t told = 0;
+    for (size_t i = 0; i < plans->count && (told < walk->plans_max || walk->plans_max == 0); i++) {
+        const struct store_plan *plan = rows_at(plans, i);
+        if (plan->generation.number >= walk->generation) {
+            walk->plan_row(walk->user, plan);
+            told++;
+        }
+    }
+}
+
+static void walk_streams(const struct memory_job *job, const struct store_walk *walk)
+{
+    const struct rows *streams = &job->tables[TABLE_STREAMS];
+    for (size_t i = 0; i < streams->count; i++) {
+        const struct stream_row *row = rows_at(streams, i);
+        walk->stream_row(walk->user, &(struct store_stream){.stream = row->stream,
+                                         .name = row->name,
+                                         .samples = row->samples,
+                                         .shares = row->shares});
+    }
+}
+
+static void tell_epoch(const struct memory_job *job, const struct store_epoch *run,
     void (*visit)(void *user, const struct store_epoch *epoch), void *user)
+{
+    struct store_epoch epoch = *run;
+    const struct cursor *end = rows_find(&job->tables[TABLE_ENDS], &epoch.cursor);
+    epoch.cursor.steps = end != NULL ? end->steps : epoch.cursor.steps;
+    visit(user, &epoch);
+}
+
+static void walk_epochs(const struct memory_job *job, const struct store_walk *walk)
+{
+    const struct rows *feeds = &job->tables[TABLE_FEEDS];
+    const struct cursor from = {.stream = walk->stream, .epoch = walk->epoch};
+    size_t told = 0;
+    for (size_t i = 0; i < feeds->count && (told < walk->epochs_max || walk->epochs_max == 0);
+         i++) {
+        const struct store_epoch *run = rows_at(feeds, i);
+        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
+        bool newer = next != NULL && by_epoch(&next->cursor, &run->cursor) == 0; /* tells more */
+        if (!newer && by_epoch(&run->cursor, &from) >= 0) {
+            tell_epoch(job, run, walk->epoch_row, walk->user);
+            told++;
+        }
+    }
+}
+
+static void walk_newest(const struct memory_job *job, const struct store_walk *walk)
 {
     const struct rows *feeds = &job->tables[TABLE_FEEDS];
     for (size_t i = 0; i < feeds->count; i++) {
-        struct store_epoch epoch = *(const struct store_epoch *)rows_at(feeds, i);
+        const struct store_epoch *run = rows_at(feeds, i);
         const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
-        if (next != NULL && by_epoch(&next->cursor, &epoch.cursor) == 0) {
-            continue; /* a later run tells more */
+        if (next == NULL || next->cursor.stream != run->cursor.stream) {
+            tell_epoch(job, run, walk->newest_row, walk->user);
         }
-        const struct cursor *end = rows_find(&job->tables[TABLE_ENDS], &epoch.cursor);
-        epoch.cursor.steps = end != NULL ? end->steps : epoch.cursor.steps;
-        visit(user, &epoch);
+    }
+}
+
+void memory_job_walk(const struct memory_job *job, const struct store_walk *walk)
+{
+    if (walk->plan_row != NULL) {
+        walk_plans(job, walk);
+    }
+    if (walk->stream_row != NULL) {
+        walk_streams(job, walk);
+    }
+    if (walk->epoch_row != NULL) {
+        walk_epochs(job, walk);
+    }
+    if (walk->newest_row != NULL) {
+        walk_newest(job, walk);
     }
 }

@@ -65,9 +65,8 @@ void memory_job_settle(struct memory_job *job);
 void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks);
 /* The farthest position that a feed tells of. */
 uint64_t memory_job_fed(const struct memory_job *job);
-/* The newest run of each epoch, with what is known of the epoch's end. */
-void memory_job_epochs(const struct memory_job *job,
-    void (*visit)(void *user, const struct store_epoch *epoch), void *user);
+/* Of epochs the newest run, with what is known of the epoch's end. */
+void memory_job_walk(const struct memory_job *job, const struct store_walk *walk);
 
 /* For rows_filter: the checkpoint `item` is not the one of the position `user`. */
 bool memory_job_is_another(const void *item, const void *user);

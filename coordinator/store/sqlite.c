@@ -125,12 +125,9 @@ static cadre_status sqlite_task_exits(struct store *store, struct job_id job,
 }
 
 static cadre_status sqlite_ledger(struct store *store, struct job_id job,
-    void (*plan)(void *user, const struct store_plan *plan),
-    void (*stream)(void *user, const struct store_stream *stream),
-    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
-    struct cadre_error *error)
+    const struct store_walk *walk, struct cadre_error *error)
 {
-    return statements_ledger(&sqlite_of(store)->statements, job, plan, stream, epoch, user, error);
+    return statements_ledger(&sqlite_of(store)->statements, job, walk, error);
 }
 
 static cadre_status sqlite_checkpoints(struct store *store, struct job_id job,

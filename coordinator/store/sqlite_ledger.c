@@ -50,9 +50,6 @@ static cadre_status find_whole(struct statements *statements, struct job_id job,
 /* The callbacks of the one call that is under way. */
 struct visitors {
     void (*exit)(void *user, const struct store_task_exit *exit);
-    void (*plan)(void *user, const struct store_plan *plan);
-    void (*stream)(void *user, const struct store_stream *stream);
-    void (*epoch)(void *user, const struct store_epoch *epoch);
     void (*checkpoint)(void *user, const struct core_checkpoint *checkpoint);
     void *user;
 };
@@ -83,81 +80,153 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
         job, visit_exit, &visitors, error);
 }
 
+/* ---- what `cadre verify` walks ---- */
+
+/* Rows are checked as they are read: a page costs what it tells, not what the job has. */
+struct ledger_reader {
+    const struct store_walk *walk;
+    void (*epoch_row)(void *user, const struct store_epoch *epoch);
+    uint64_t damaged; /* rows that were found so; they are not told */
+};
+
 static cadre_status visit_plan(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
-    const struct visitors *visitors = user;
-    visitors->plan(visitors->user,
-        &(struct store_plan){
-            .generation = {.number = column_u64(row, 0), .nonce = column_u64(row, 1)},
-            .parent = {.number = column_u64(row, 2), .nonce = column_u64(row, 3)},
-            .resume = column_u64(row, 4),
-            .restarted = column_u64(row, 5) != 0,
-            .members = column_u32(row, 6),
-            .planned_us = column_u64(row, 7)});
+    struct ledger_reader *reader = user;
+    reader->damaged += column_u64(row, 8);
+    if (reader->damaged == 0) {
+        reader->walk->plan_row(reader->walk->user,
+            &(struct store_plan){
+                .generation = {.number = column_u64(row, 0), .nonce = column_u64(row, 1)},
+                .parent = {.number = column_u64(row, 2), .nonce = column_u64(row, 3)},
+                .resume = column_u64(row, 4),
+                .restarted = column_u64(row, 5) != 0,
+                .members = column_u32(row, 6),
+                .planned_us = column_u64(row, 7)});
+    }
     return CADRE_OK;
 }
 
 static cadre_status visit_stream(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
-    const struct visitors *visitors = user;
-    visitors->stream(visitors->user, &(struct store_stream){.stream = column_u32(row, 0),
-                                         .name = column_text(row, 1),
-                                         .samples = column_u64(row, 2),
-                                         .shares = column_u64(row, 3) != 0});
+    struct ledger_reader *reader = user;
+    reader->damaged += column_u64(row, 4);
+    if (reader->damaged == 0) {
+        reader->walk->stream_row(
+            reader->walk->user, &(struct store_stream){.stream = column_u32(row, 0),
+                                    .name = column_text(row, 1),
+                                    .samples = column_u64(row, 2),
+                                    .shares = column_u64(row, 3) != 0});
+    }
     return CADRE_OK;
 }
 
 static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
-    const struct visitors *visitors = user;
-    visitors->epoch(
-        visitors->user, &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
-                                                  .epoch = column_u64(row, 1),
-                                                  .begin = column_u64(row, 2),
-                                                  .first = column_u64(row, 3),
-                                                  .steps = column_u64(row, 4)},
-                            .feed = {.steps = column_u64(row, 5),
-                                .samples = column_u64(row, 6),
-                                .fed = {column_u64(row, 7), column_u64(row, 8)},
-                                .expected = {column_u64(row, 9), column_u64(row, 10)},
-                                .provable = (column_u64(row, 11) & 1) != 0,
-                                .files = (enum feed_files)(column_u64(row, 11) >> 1 & 3)}});
+    struct ledger_reader *reader = user;
+    reader->damaged += column_u64(row, 12);
+    if (reader->damaged == 0) {
+        reader->epoch_row(
+            reader->walk->user, &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
+                                                          .epoch = column_u64(row, 1),
+                                                          .begin = column_u64(row, 2),
+                                                          .first = column_u64(row, 3),
+                                                          .steps = column_u64(row, 4)},
+                                    .feed = {.steps = column_u64(row, 5),
+                                        .samples = column_u64(row, 6),
+                                        .fed = {column_u64(row, 7), column_u64(row, 8)},
+                                        .expected = {column_u64(row, 9), column_u64(row, 10)},
+                                        .provable = (column_u64(row, 11) & 1) != 0,
+                                        .files = (enum feed_files)(column_u64(row, 11) >> 1 & 3)}});
+    }
     return CADRE_OK;
 }
 
-cadre_status statements_ledger(struct statements *statements, struct job_id job,
-    void (*plan)(void *user, const struct store_plan *plan),
-    void (*stream)(void *user, const struct store_stream *stream),
-    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
-    struct cadre_error *error)
+#define IS_DAMAGED(name, columns) "sum IS NOT " SUM_OF(name, columns)
+
+/* Of an epoch the run that begins last, and how many rows of it are damaged. */
+#define EPOCH_ROW                                                                                  \
+    "f.stream, f.epoch, max(f.start), f.first, coalesce(e.steps, f.epoch_steps), f.steps,"         \
+    " f.samples, fed_0, fed_1, expected_0, expected_1, provable,"                                  \
+    " sum(f.damaged) + coalesce(e.damaged, 0)"
+#define FEED_ROWS                                                                                  \
+    "(SELECT *, " IS_DAMAGED("feed", FEED_COLUMNS) " AS damaged FROM feed WHERE job = ?1"
+#define ENDS                                                                                       \
+    " LEFT JOIN (SELECT *, " IS_DAMAGED(                                                           \
+        "end_of_data", END_OF_DATA_COLUMNS) " AS damaged"                                          \
+                                            "  FROM end_of_data WHERE job = ?1) e ON e.stream = "  \
+                                            "f.stream AND e.epoch = f.epoch"
+
+static cadre_status read_epochs(struct statements *statements, struct job_id job,
+    struct ledger_reader *reader, struct cadre_error *error)
 {
-    struct visitors visitors = {.plan = plan, .stream = stream, .epoch = epoch, .user = user};
-    static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", NULL};
-    CADRE_TRY(find_whole(statements, job, tables, error));
-    if (plan != NULL) {
-        CADRE_TRY(statements_each(statements, "read the generations of a job",
+    const struct store_walk *walk = reader->walk;
+    const uint64_t from[] = {
+        job.n, walk->stream, walk->epoch, walk->epochs_max != 0 ? walk->epochs_max : UINT64_MAX};
+    reader->epoch_row = walk->epoch_row;
+    return statements_each_of(statements, "read the epochs of a job",
+        "SELECT " EPOCH_ROW " FROM " FEED_ROWS " AND (stream, epoch) >= (?2, ?3)) f" ENDS
+        " GROUP BY f.stream, f.epoch ORDER BY f.stream, f.epoch LIMIT ?4",
+        from, visit_epoch, reader, error);
+}
+
+/* A look-up for each number that a stream may have, however many epochs there are. */
+static cadre_status read_newest(struct statements *statements, struct job_id job,
+    struct ledger_reader *reader, struct cadre_error *error)
+{
+    const uint64_t values[] = {job.n, LIMIT_STREAMS};
+    reader->epoch_row = reader->walk->newest_row;
+    return statements_each_of(statements, "read the newest epochs of a job",
+        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT ?2)"
+        " SELECT " EPOCH_ROW " FROM numbers CROSS JOIN " FEED_ROWS ") f" ENDS " WHERE f.stream = n"
+        "  AND f.epoch = (SELECT max(epoch) FROM feed WHERE job = ?1 AND stream = n)"
+        " GROUP BY f.stream, f.epoch ORDER BY f.stream",
+        values, visit_epoch, reader, error);
+}
+
+static cadre_status read_rows(struct statements *statements, struct job_id job,
+    struct ledger_reader *reader, struct cadre_error *error)
+{
+    const struct store_walk *walk = reader->walk;
+    const uint64_t from[] = {
+        job.n, walk->generation, walk->plans_max != 0 ? walk->plans_max : UINT64_MAX};
+    if (walk->plan_row != NULL) {
+        CADRE_TRY(statements_each_of(statements, "read the generations of a job",
             "SELECT number, nonce, parent_number, parent_nonce, resume, restarted, members,"
-            " planned_us FROM plan WHERE job = ?1 ORDER BY number",
-            job, visit_plan, &visitors, error));
+            " planned_us, " IS_DAMAGED(
+                "plan", PLAN_COLUMNS) " FROM plan"
+                                      " WHERE job = ?1 AND number >= ?2 ORDER BY number LIMIT ?3",
+            from, visit_plan, reader, error));
     }
-    if (stream != NULL) {
+    if (walk->stream_row != NULL) {
         CADRE_TRY(statements_each(statements, "read the datasets of a job",
-            "SELECT stream, name, samples, shares FROM stream WHERE job = ?1 ORDER BY stream", job,
-            visit_stream, &visitors, error));
+            "SELECT stream, name, samples, shares, " IS_DAMAGED(
+                "stream", STREAM_COLUMNS) " FROM stream WHERE job = ?1 ORDER BY stream",
+            job, visit_stream, reader, error));
     }
-    if (epoch != NULL) {
-        CADRE_TRY(statements_each(statements, "read the epochs of a job",
-            "SELECT f.stream, f.epoch, max(f.start), f.first, coalesce(e.steps, f.epoch_steps),"
-            " f.steps, f.samples, fed_0, fed_1, expected_0, expected_1, provable FROM feed f"
-            " LEFT JOIN end_of_data e ON e.job = f.job AND e.stream = f.stream"
-            "  AND e.epoch = f.epoch"
-            " WHERE f.job = ?1 GROUP BY f.stream, f.epoch ORDER BY f.stream, f.epoch",
-            job, visit_epoch, &visitors, error));
+    if (walk->epoch_row != NULL) {
+        CADRE_TRY(read_epochs(statements, job, reader, error));
     }
-    return CADRE_OK;
+    return walk->newest_row != NULL ? read_newest(statements, job, reader, error) : CADRE_OK;
+}
+
+cadre_status statements_ledger(struct statements *statements, struct job_id job,
+    const struct store_walk *walk, struct cadre_error *error)
+{
+    static const char *const own[] = {NULL};
+    static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", NULL};
+    struct ledger_reader reader = {.walk = walk};
+    CADRE_TRY(find_whole(statements, job, own, error));
+    CADRE_TRY(read_rows(statements, job, &reader, error));
+    if (reader.damaged == 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(check_job_rows(statements, job, tables, error)); /* names what was lost */
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "the ledger's record of job %llu is damaged: a row of it was not as it was written",
+        (unsigned long long)job.n);
 }
 
 static cadre_status visit_checkpoint(void *user, sqlite3_stmt *row, struct cadre_error *error)

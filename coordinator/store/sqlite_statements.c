@@ -322,12 +322,12 @@ static void keep_query(struct statements *statements, const char *sql, sqlite3_s
 }
 
 static cadre_status each(struct statements *statements, const char *doing, sqlite3_stmt *rows,
-    struct job_id job,
+    const uint64_t *values,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error)
 {
-    if (sqlite3_bind_parameter_count(rows) > 0) {
-        bind_u64(rows, 1, job.n);
+    for (int i = 0; i < sqlite3_bind_parameter_count(rows); i++) {
+        bind_u64(rows, i + 1, values[i]);
     }
     cadre_status status = CADRE_OK;
     int result = SQLITE_ROW;
@@ -341,8 +341,8 @@ static cadre_status each(struct statements *statements, const char *doing, sqlit
     return status;
 }
 
-cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
-    struct job_id job,
+cadre_status statements_each_of(struct statements *statements, const char *doing, const char *sql,
+    const uint64_t *values,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error)
 {
@@ -350,9 +350,17 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     if (rows == NULL) {
         return statements_fail(statements, doing, error);
     }
-    cadre_status status = each(statements, doing, rows, job, visit, user, error);
+    cadre_status status = each(statements, doing, rows, values, visit, user, error);
     keep_query(statements, sql, rows);
     return status;
+}
+
+cadre_status statements_each(struct statements *statements, const char *doing, const char *sql,
+    struct job_id job,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error)
+{
+    return statements_each_of(statements, doing, sql, &job.n, visit, user, error);
 }
 
 cadre_status statements_each_once(struct statements *statements, const char *doing, const char *sql,
@@ -364,7 +372,7 @@ cadre_status statements_each_once(struct statements *statements, const char *doi
     if (sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) != SQLITE_OK) {
         return statements_fail(statements, doing, error);
     }
-    cadre_status status = each(statements, doing, rows, job, visit, user, error);
+    cadre_status status = each(statements, doing, rows, &job.n, visit, user, error);
     sqlite3_finalize(rows);
     return status;
 }

@@ -116,7 +116,13 @@ cadre_status statements_each(struct statements *statements, const char *doing, c
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error);
 
-/* The same for a query that is not asked again; `sql` is borrowed. */
+/* The same for one with these values as its parameters, as many as it has; the first is a job. */
+cadre_status statements_each_of(struct statements *statements, const char *doing, const char *sql,
+    const uint64_t *values,
+    cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
+    struct cadre_error *error);
+
+/* The same as statements_each() for a query that is not asked again; `sql` is borrowed. */
 cadre_status statements_each_once(struct statements *statements, const char *doing, const char *sql,
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
@@ -231,10 +237,7 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error);
 cadre_status statements_ledger(struct statements *statements, struct job_id job,
-    void (*plan)(void *user, const struct store_plan *plan),
-    void (*stream)(void *user, const struct store_stream *stream),
-    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
-    struct cadre_error *error);
+    const struct store_walk *walk, struct cadre_error *error);
 cadre_status statements_checkpoints(struct statements *statements, struct job_id job,
     void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
     struct cadre_error *error);

@@ -87,6 +87,22 @@ struct store_job {
     const char *text;
 };
 
+/* Which part of a job's ledger is told, and to whom; any of the visitors may be NULL. */
+struct store_walk {
+    uint64_t generation; /* plans of this number and higher ones, ... */
+    size_t plans_max;    /* at most so many; 0: all */
+    uint32_t stream;     /* epochs of this stream from this one on, and of later streams, ... */
+    uint64_t epoch;
+    size_t epochs_max; /* at most so many; 0: all */
+    /* Each in ascending order: plans by number, all streams, epochs by (stream, epoch). */
+    void (*plan_row)(void *user, const struct store_plan *plan);
+    void (*stream_row)(void *user, const struct store_stream *stream);
+    void (*epoch_row)(void *user, const struct store_epoch *epoch);
+    /* The newest epoch of each stream, in order of stream, wherever the others begin and end. */
+    void (*newest_row)(void *user, const struct store_epoch *epoch);
+    void *user;
+};
+
 struct store_task_exit {
     uint32_t slot;
     uint64_t incarnation;
@@ -117,11 +133,8 @@ struct store_ops {
     cadre_status (*task_exits)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct store_task_exit *exit), void *user,
         struct cadre_error *error);
-    /* What `cadre verify` walks, each in ascending order; any of the visitors may be NULL. */
-    cadre_status (*ledger)(struct store *store, struct job_id job,
-        void (*plan)(void *user, const struct store_plan *plan),
-        void (*stream)(void *user, const struct store_stream *stream),
-        void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
+    /* What `cadre verify` walks. */
+    cadre_status (*ledger)(struct store *store, struct job_id job, const struct store_walk *walk,
         struct cadre_error *error);
     /* The published checkpoints of a job, oldest first. */
     cadre_status (*checkpoints)(struct store *store, struct job_id job,

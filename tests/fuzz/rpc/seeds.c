@@ -32,7 +32,7 @@ const struct seed_method seed_methods[] = {
     {METHOD_JOBS_PUT_BLOB, METHOD_CLIENT_STREAM, "blob_chunk"},
     {METHOD_JOBS_LIST_OUTPUTS, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_GET_OUTPUT, METHOD_SERVER_STREAM, "get_output_request"},
-    {METHOD_JOBS_VERIFY, METHOD_UNARY, "job_request"},
+    {METHOD_JOBS_VERIFY, METHOD_UNARY, "verify_request"},
     {METHOD_JOBS_CHECKPOINT, METHOD_UNARY, "job_request"},
     {METHOD_JOBS_DRAIN, METHOD_UNARY, "drain_request"},
     {METHOD_JOBS_LIST_WORKERS, METHOD_UNARY, "list_workers_request"},
@@ -259,6 +259,10 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
     } else if (strcmp(kind, "job_request") == 0) {
         const struct job_request request = {.id = {some_job(prng, world)}};
         wire_pack_job_request(&request, buffer, &error);
+    } else if (strcmp(kind, "verify_request") == 0) {
+        struct verify_request request = *(const struct verify_request *)sample_of(prng, kind);
+        request.id.n = some_job(prng, world);
+        wire_pack_verify_request(&request, buffer, &error);
     } else if (strcmp(kind, "logs_request") == 0) {
         struct logs_request request = *(const struct logs_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);

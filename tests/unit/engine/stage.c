@@ -97,13 +97,10 @@ static cadre_status watched_task_exits(struct store *store, struct job_id job,
 }
 
 static cadre_status watched_ledger(struct store *store, struct job_id job,
-    void (*plan)(void *user, const struct store_plan *plan),
-    void (*stream)(void *user, const struct store_stream *stream),
-    void (*epoch)(void *user, const struct store_epoch *epoch), void *user,
-    struct cadre_error *error)
+    const struct store_walk *walk, struct cadre_error *error)
 {
     struct store *inner = watched(store)->inner;
-    return inner->ops->ledger(inner, job, plan, stream, epoch, user, error);
+    return inner->ops->ledger(inner, job, walk, error);
 }
 
 static cadre_status watched_checkpoints(struct store *store, struct job_id job,

@@ -104,7 +104,8 @@ static void assert_others_go_on(struct engine *engine)
     assert_int_equal(info.state, JOB_RUNNING);
     assert_string_equal(info.name, "other");
     assert_false(engine_job_is_damaged(engine, (struct job_id){OTHER}));
-    assert_ok(engine_verify(engine, (struct job_id){OTHER}, &response, &error), &error);
+    assert_ok(
+        engine_verify(engine, &(struct verify_request){.id = {OTHER}}, &response, &error), &error);
     assert_int_equal(response.generation_count, 1);
 }
 
@@ -118,8 +119,8 @@ static void assert_lost(struct engine *engine, uint64_t id, const char *name, co
     assert_string_equal(info.name, name);
     assert_non_null(strstr(info.message, what));
     assert_true(engine_job_is_damaged(engine, (struct job_id){id}));
-    assert_error(engine_verify(engine, (struct job_id){id}, &response, &error), CADRE_DATA_LOSS,
-        &error, what);
+    assert_error(engine_verify(engine, &(struct verify_request){.id = {id}}, &response, &error),
+        CADRE_DATA_LOSS, &error, what);
 }
 
 static void a_job_that_ran_has_failed(void **state)

@@ -69,7 +69,8 @@ static void jobs_of_an_old_cluster_are_known(void **state)
     assert_int_equal(spec->workers, 2);
     struct verify_response response;
     struct cadre_error error = {0};
-    assert_ok(engine_verify(engine, (struct job_id){1}, &response, &error), &error);
+    assert_ok(
+        engine_verify(engine, &(struct verify_request){.id = {1}}, &response, &error), &error);
     assert_int_equal(response.generation_count, 1);
     assert_int_equal(response.generations[0].members, 2);
     assert_int_equal(response.epoch_count, 0); /* nothing was counted then */

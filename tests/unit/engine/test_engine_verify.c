@@ -39,7 +39,8 @@ static void assert_proof(struct stage *stage)
 {
     struct verify_response response;
     assert_ok(
-        engine_verify(stage->engine, (struct job_id){1}, &response, &stage->error), &stage->error);
+        engine_verify(stage->engine, &(struct verify_request){.id = {1}}, &response, &stage->error),
+        &stage->error);
     assert_int_equal(response.job.id.n, 1);
     assert_int_equal(response.job.task_count, 0);
     assert_false(response.more);
@@ -71,7 +72,8 @@ static void epochs_and_generations_are_proved(void **state)
     assert_int_equal(info.position, 3);
     stage_reopen(stage);
     assert_proof(stage);
-    assert_error(engine_verify(stage->engine, (struct job_id){9}, &response, &stage->error),
+    assert_error(
+        engine_verify(stage->engine, &(struct verify_request){.id = {9}}, &response, &stage->error),
         CADRE_NOT_FOUND, &stage->error, "no job 9");
     stage_close(stage);
 }

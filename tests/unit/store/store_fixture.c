@@ -297,8 +297,8 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
     }
     for (size_t i = 0; i < job->task_count; i++) {
         const struct core_restore_task *task = &job->tasks[i];
-        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s",
-            task->slot, task->incarnation, (int32_t)task->rank, task->worker,
+        fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s", task->slot,
+            task->incarnation, (int32_t)task->rank, task->worker,
             task->lives > 1 && task->lives_in == 3 ? " again" : "",
             task->lost   ? " lost"
             : task->gone ? " gone"
@@ -349,7 +349,9 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
     }
     write_restore(out, &job->restore);
     CADRE_TRY(ops->task_exits(writer->store, id, write_exit, out, error));
-    CADRE_TRY(ops->ledger(writer->store, id, write_plan, write_stream, write_epoch, out, error));
+    const struct store_walk walk = {
+        .plan_row = write_plan, .stream_row = write_stream, .epoch_row = write_epoch, .user = out};
+    CADRE_TRY(ops->ledger(writer->store, id, &walk, error));
     return ops->checkpoints(writer->store, id, write_one_checkpoint, out, error);
 }
 

@@ -139,7 +139,12 @@ static cadre_status read_all(struct store *store, unsigned *ret_rows, struct cad
     *ret_rows = 0;
     CADRE_TRY(ops->load(store, count_job, ret_rows, error));
     CADRE_TRY(ops->task_exits(store, job, count_exit, ret_rows, error));
-    CADRE_TRY(ops->ledger(store, job, count_plan, count_stream, count_epoch, ret_rows, error));
+    const struct store_walk walk = {.plan_row = count_plan,
+        .stream_row = count_stream,
+        .epoch_row = count_epoch,
+        .newest_row = count_epoch,
+        .user = ret_rows};
+    CADRE_TRY(ops->ledger(store, job, &walk, error));
     return ops->checkpoints(store, job, count_checkpoint, ret_rows, error);
 }
 
@@ -164,7 +169,7 @@ static void a_failure_to_read_is_told(void **state)
         struct cadre_error error = {0};
         unsigned all = 0;
         assert_ok(read_all(store, &all, &error), &error);
-        assert_int_equal(all, 2 + 2 + 2 + 2 + 2 + 2); /* two of each */
+        assert_int_equal(all, 2 + 2 + 2 + 2 + 2 + 2 + 2); /* two of each */
         for (uint64_t nth = 1;; nth++) {
             unsigned rows = 0;
             error = (struct cadre_error){0};

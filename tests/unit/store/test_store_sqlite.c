@@ -344,12 +344,52 @@ static void a_changed_row_is_not_read(void **state)
     fixture->store = NULL;
     meddle(fixture->path, "UPDATE plan SET resume = 5 WHERE job = 1 AND number = 2");
     reopen(fixture);
-    assert_error(fixture->store->ops->ledger(fixture->store, (struct job_id){1}, ignore_plan, NULL,
-                     NULL, NULL, &fixture->error),
+    const struct store_walk walk = {.plan_row = ignore_plan};
+    assert_error(
+        fixture->store->ops->ledger(fixture->store, (struct job_id){1}, &walk, &fixture->error),
         CADRE_DATA_LOSS, &fixture->error, "it lost its generations (generation 2)");
-    assert_ok(fixture->store->ops->ledger(fixture->store, (struct job_id){2}, ignore_plan, NULL,
-                  NULL, NULL, &fixture->error),
+    assert_ok(
+        fixture->store->ops->ledger(fixture->store, (struct job_id){2}, &walk, &fixture->error),
         &fixture->error);
+}
+
+static void ignore_epoch(void *user, const struct store_epoch *epoch)
+{
+    (void)user;
+    (void)epoch;
+}
+
+/* What a part of the ledger does not tell does not spoil it. */
+static void a_changed_epoch_is_not_read(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const changes[] = {"UPDATE feed SET samples = 5 WHERE epoch = 1",
+        "UPDATE feed SET samples = 5 WHERE epoch = 1 AND start = 2",
+        "UPDATE end_of_data SET steps = 6 WHERE epoch = 1"};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        reopen(fixture);
+        struct cadre_error *error = &fixture->error;
+        assert_ok(COMMIT(fixture->store, true, error, record_job(1 + i, 1),
+                      record_feed(1 + i, 1, 0, 0, 1), record_feed(1 + i, 1, 1, 2, 1),
+                      record_feed(1 + i, 1, 1, 4, 2), record_end_of_data(1 + i, 1),
+                      record_feed(1 + i, 1, 2, 6, 1)),
+            error);
+        fixture->store->ops->close(fixture->store);
+        fixture->store = NULL;
+        meddle(fixture->path, changes[i]);
+        reopen(fixture);
+        const struct store_ops *ops = fixture->store->ops;
+        struct job_id job = {1 + i};
+        struct store_walk walk = {.stream = 1, .epoch = 1, .epoch_row = ignore_epoch};
+        assert_error(ops->ledger(fixture->store, job, &walk, error), CADRE_DATA_LOSS, error,
+            "(dataset 1, epoch 1)");
+        walk.epoch = 2;
+        walk.newest_row = ignore_epoch;
+        assert_ok(ops->ledger(fixture->store, job, &walk, error), error);
+        walk.epoch = 0;
+        walk.epochs_max = 1;
+        assert_ok(ops->ledger(fixture->store, job, &walk, error), error);
+    }
 }
 
 static void a_file_that_is_no_database_is_refused(void **state)
@@ -455,8 +495,9 @@ int main(void)
         TEST(nobody_else_may_read_it), TEST(a_second_opener_is_refused),
         TEST(another_version_is_refused), TEST(somebody_elses_database_is_refused),
         TEST(a_row_that_cannot_be_is_found), TEST(a_changed_row_is_named),
-        TEST(a_changed_row_is_not_read), TEST(a_file_that_is_no_database_is_refused),
-        TEST(a_damaged_file_is_refused), TEST(an_empty_file_is_a_new_store),
-        TEST(places_that_hold_no_file_are_refused), TEST(it_is_told_when_descriptors_run_out)};
+        TEST(a_changed_row_is_not_read), TEST(a_changed_epoch_is_not_read),
+        TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),
+        TEST(an_empty_file_is_a_new_store), TEST(places_that_hold_no_file_are_refused),
+        TEST(it_is_told_when_descriptors_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

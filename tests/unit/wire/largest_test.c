@@ -104,10 +104,10 @@ static void the_longest_proof_fits(void **state)
 {
     (void)state;
     char *name = long_text(LIMIT_NAME_BYTES - 1);
-    struct verify_generation *generations = calloc(LIMIT_GENERATIONS_LISTED, sizeof *generations);
-    struct verify_epoch *epochs = calloc(LIMIT_EPOCHS_LISTED + 1, sizeof *epochs);
+    struct verify_generation *generations = calloc(LIMIT_PAGE_GENERATIONS, sizeof *generations);
+    struct verify_epoch *epochs = calloc(LIMIT_PAGE_EPOCHS + 1, sizeof *epochs);
     assert_true(generations != NULL && epochs != NULL);
-    for (size_t i = 0; i < LIMIT_GENERATIONS_LISTED; i++) {
+    for (size_t i = 0; i < LIMIT_PAGE_GENERATIONS; i++) {
         generations[i] = (struct verify_generation){.generation = {UINT64_MAX, UINT64_MAX},
             .resume = LIMIT_POSITION,
             .restarted = true,
@@ -115,7 +115,7 @@ static void the_longest_proof_fits(void **state)
             .planned_us = UINT64_MAX};
     }
     const uint64_t most = LIMIT_POSITION;
-    for (size_t i = 0; i <= LIMIT_EPOCHS_LISTED; i++) {
+    for (size_t i = 0; i <= LIMIT_PAGE_EPOCHS; i++) {
         epochs[i] = (struct verify_epoch){.stream = STREAM_ANY - 1,
             .name = name,
             .shares = true,
@@ -125,9 +125,11 @@ static void the_longest_proof_fits(void **state)
     }
     struct verify_response verify = {.job = sample_verify.job,
         .generations = generations,
-        .generation_count = LIMIT_GENERATIONS_LISTED,
+        .generation_count = LIMIT_PAGE_GENERATIONS,
         .epochs = epochs,
-        .epoch_count = LIMIT_EPOCHS_LISTED};
+        .epoch_count = LIMIT_PAGE_EPOCHS,
+        .more = true,
+        .next = {UINT64_MAX, STREAM_ANY - 1, UINT64_MAX}};
     assert_ok(send_verify_response(&verify), &error);
     verify.epoch_count++;
     assert_error(send_verify_response(&verify), TOO_LARGE, &error,

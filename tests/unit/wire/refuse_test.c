@@ -20,6 +20,7 @@ SEND(list_workers_request)
 SEND(list_workers_response)
 SEND(blob_list)
 SEND(drain_request)
+SEND(verify_request)
 SEND(verify_response)
 
 #define BEND_UP(sample, field, value, code, text)                                                  \
@@ -398,6 +399,15 @@ static void verify_fields(void **state)
     assert_error(send_verify_response(&verify), INVALID, &error, "VerifyEpoch.name");
     epochs[1] = (struct verify_epoch){.name = "", .stream = STREAM_ANY};
     assert_error(send_verify_response(&verify), INVALID, &error, "VerifyEpoch.stream");
+    verify.epoch_count = 0;
+    verify.next.stream = STREAM_ANY;
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyFrom.stream");
+    struct verify_request request = {.from = {.epoch = 1}};
+    assert_error(send_verify_request(&request), INVALID, &error, "VerifyRequest.id");
+    request.id.n = 1;
+    assert_ok(send_verify_request(&request), &error);
+    request.from.stream = STREAM_ANY;
+    assert_error(send_verify_request(&request), INVALID, &error, "VerifyFrom.stream");
 }
 
 /* ---- what our own packing cannot produce ---- */

@@ -44,6 +44,7 @@
     X(list_outputs_response)                                                                       \
     X(get_output_request)                                                                          \
     X(drain_request)                                                                               \
+    X(verify_request)                                                                              \
     X(verify_response)                                                                             \
     X(list_workers_request)                                                                        \
     X(list_workers_response)                                                                       \
@@ -142,6 +143,8 @@ const struct sample samples[] = {
     {"list_outputs_response", &kinds[KIND_list_outputs_response], &list_outputs},
     {"get_output_request", &kinds[KIND_get_output_request], &get_output},
     {"drain_request", &kinds[KIND_drain_request], &drain},
+    {"verify_request", &kinds[KIND_verify_request], &verify_request},
+    {"verify_request, first page", &kinds[KIND_verify_request], &verify_first},
     {"verify_response", &kinds[KIND_verify_response], &sample_verify},
     {"verify_response, bare", &kinds[KIND_verify_response], &verify_bare},
     {"list_workers_request", &kinds[KIND_list_workers_request], &list_worker},

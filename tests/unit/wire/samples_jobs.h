@@ -145,6 +145,9 @@ static const struct list_outputs_response list_outputs = {
 static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
 static const struct drain_request drain = {
     .worker = "host-a", .reason = "kernel update", .ends = true};
+static const struct verify_request verify_request = {
+    .id = {7}, .from = {.generation = 6007, .stream = 39, .epoch = 6008}};
+static const struct verify_request verify_first = {.id = {7}};
 static const struct verify_generation generations[] = {
     {.generation = {1, 2}},
     {
@@ -180,6 +183,7 @@ const struct verify_response sample_verify = {
     .epochs = epochs,
     .epoch_count = 2,
     .more = true,
+    .next = {.generation = 6005, .stream = 39, .epoch = 6006},
 };
 static const struct verify_response verify_bare = {
     .job = {.id = {8},
