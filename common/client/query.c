@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, the proof,
- * workers, drain, the version. */
+ * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, workers,
+ * drain, the version. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/client/result.h"
 #include "common/client/state.h"
-#include "common/client/verification.h"
 #include "common/wire/methods.h"
 
 struct query;
@@ -19,8 +18,8 @@ typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_
 struct query {
     struct operation base;
     query_read_fn *read;
-    /* What takes long, or is of the client, waits until the call has ended well; or NULL. */
-    void (*judge)(struct cadre_client *client, void *result);
+    /* What is of the client waits until the call has ended well; or NULL. */
+    void (*learn)(struct cadre_client *client, void *result);
     void *result;
     void **ret_result;
 };
@@ -50,8 +49,8 @@ static cadre_status query_ended(
 {
     struct query *query = (struct query *)operation;
     (void)error;
-    if (status == CADRE_OK && query->judge != NULL && query->result != NULL) {
-        query->judge(operation->client, query->result);
+    if (status == CADRE_OK && query->learn != NULL && query->result != NULL) {
+        query->learn(operation->client, query->result);
     }
     if (status == CADRE_OK && query->ret_result != NULL) {
         *query->ret_result = query->result;
@@ -211,34 +210,6 @@ cadre_status cadre_client_outputs(
                          : operation_refusal(client, then);
 }
 
-/* ---- the proof ---- */
-
-static cadre_status read_verification(const void *data, size_t length, struct wire_arena *arena,
-    void **ret_result, struct cadre_error *error)
-{
-    struct verify_response response;
-    CADRE_TRY(wire_unpack_verify_response(data, length, arena, &response, error));
-    *ret_result = verification_new(&response, arena);
-    return *ret_result != NULL ? CADRE_OK : no_memory(error);
-}
-
-static void judge_verification(struct cadre_client *client, void *result)
-{
-    (void)client;
-    verification_judge(result);
-}
-
-cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
-    cadre_verification **ret_verification, const cadre_then *then)
-{
-    struct query *query = query_new(client, read_verification, (void **)ret_verification, then);
-    if (query == NULL) {
-        return operation_refusal(client, then);
-    }
-    query->judge = judge_verification;
-    return ask_about_job(query, METHOD_JOBS_VERIFY, job, then);
-}
-
 /* ---- the cluster ---- */
 
 static cadre_status ask_drain(
@@ -362,6 +333,6 @@ cadre_status cadre_client_version(
     if (query == NULL) {
         return operation_refusal(client, then);
     }
-    query->judge = remember_version;
+    query->learn = remember_version;
     return ask(query, METHOD_JOBS_VERSION, then);
 }

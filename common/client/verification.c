@@ -56,7 +56,9 @@ static void view_epoch(
         .steps_whole = from->cursor.steps,
         .samples = from->feed.samples,
         .source_samples = from->source_samples,
-        .text = evidence->text};
+        .text = evidence->text,
+        .first = from->cursor.first,
+        .fed = {from->feed.fed[0], from->feed.fed[1]}};
     *evidence = (struct evidence){.fed = {{from->feed.fed[0], from->feed.fed[1]}},
         .expected = {{from->feed.expected[0], from->feed.expected[1]}},
         .provable = from->feed.provable,
@@ -110,7 +112,8 @@ cadre_verification *verification_new(
         .tiling = made->tiling,
         .epochs = made->epochs,
         .epoch_count = response->epoch_count,
-        .more = response->more};
+        .more = response->more,
+        .program = response->job.program};
     return &made->public;
 }
 
@@ -302,20 +305,28 @@ static bool judge_tiling(struct verification *made)
         again);
 }
 
-void verification_judge(void *verification)
+static void count_verdict(cadre_verification *public, const cadre_verified_epoch *epoch)
 {
-    struct verification *made = verification;
-    cadre_verification *public = &made->public;
-    public->tiled = judge_tiling(made);
-    for (size_t i = 0; i < public->epoch_count; i++) {
-        cadre_verified_epoch *epoch = &made->epochs[i];
-        judge_epoch(epoch, &made->evidence[i]);
-        public->exact += epoch->verdict == CADRE_VERDICT_EXACT ? 1 : 0;
-        public->as_defined += epoch->verdict == CADRE_VERDICT_AS_DEFINED ? 1 : 0;
-        public->differing += epoch->verdict == CADRE_VERDICT_DIFFERS ? 1 : 0;
-        public->not_provable += epoch->verdict == CADRE_VERDICT_NOT_PROVABLE ? 1 : 0;
-        if (epoch->verdict == CADRE_VERDICT_EXACT || epoch->verdict == CADRE_VERDICT_AS_DEFINED) {
-            public->steps_proved += epoch->steps;
+    public->exact += epoch->verdict == CADRE_VERDICT_EXACT ? 1 : 0;
+    public->as_defined += epoch->verdict == CADRE_VERDICT_AS_DEFINED ? 1 : 0;
+    public->differing += epoch->verdict == CADRE_VERDICT_DIFFERS ? 1 : 0;
+    public->not_provable += epoch->verdict == CADRE_VERDICT_NOT_PROVABLE ? 1 : 0;
+    if (epoch->verdict == CADRE_VERDICT_EXACT || epoch->verdict == CADRE_VERDICT_AS_DEFINED) {
+        public->steps_proved += epoch->steps;
+    }
+}
+
+void verification_judge(cadre_verification *verification, const cadre_verify_options *options)
+{
+    struct verification *made = (struct verification *)verification;
+    verification->tiled = judge_tiling(made);
+    for (size_t i = 0; i < verification->epoch_count && !options->unjudged; i++) {
+        judge_epoch(&made->epochs[i], &made->evidence[i]);
+        count_verdict(verification, &made->epochs[i]);
+        if (options->on_progress != NULL) {
+            const cadre_verify_progress progress = {
+                .judging = true, .epochs = i + 1, .expected = verification->epoch_count};
+            options->on_progress(&progress, options->user);
         }
     }
 }

@@ -11,7 +11,8 @@
 cadre_verification *verification_new(
     const struct verify_response *response, struct wire_arena *arena);
 
-/* Fills in the verdicts of a cadre_verification; takes long for large sources. */
-void verification_judge(void *verification);
+/* Fills in the verdicts of a cadre_verification, as far as the options ask for them; takes long for
+ * large sources. */
+void verification_judge(cadre_verification *verification, const cadre_verify_options *options);
 
 #endif

@@ -22,7 +22,7 @@ static int verify(const struct invocation *invocation, cadre_client *client, uin
 {
     const struct cli_common *common = invocation->values;
     cadre_verification *verification = NULL;
-    cadre_status status = cadre_client_verify(client, job, &verification, NULL);
+    cadre_status status = cadre_client_verify(client, job, NULL, &verification, NULL);
     if (status != CADRE_OK) {
         int failed = invocation_fail(invocation, status);
         return failed == CLI_FAILED ? VERIFY_NOTHING : failed; /* 1 is for what was found */

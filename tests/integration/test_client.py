@@ -76,7 +76,7 @@ def test_cancel_checkpoint_drain_verify():
         check_equal(client.cancel(first).state, CANCELLED, "once more, with a job that has ended")
         check_equal(client.log(first), b"up first\n", "its log")
         check_equal(client.get(second).state, jobs_pb2.JOB_STATE_RUNNING, "the other one")
-        proof = client.jobs.Verify(jobs_pb2.JobRequest(id=second), timeout=HANG_S)
+        proof = client.jobs.Verify(jobs_pb2.VerifyRequest(id=second), timeout=HANG_S)
         check_equal((proof.job.id, proof.committed, len(proof.epochs)), (second, 0, 0), "a proof of nothing")
         idle = {"w0", "w1"} - {client.get(second).tasks[0].worker}
         client.jobs.Drain(jobs_pb2.DrainRequest(worker=idle.pop()), timeout=HANG_S)

@@ -367,6 +367,8 @@ typedef struct cadre_verified_epoch {
     uint64_t source_samples; /* of the dataset; 0: not known */
     cadre_verdict verdict;
     const char *text; /* the verdict in one sentence */
+    uint64_t first;   /* position of its first step, counted over all datasets of the job */
+    uint64_t fed[2];  /* digest of the ids that were fed; of two jobs equal when those are */
 } cadre_verified_epoch;
 
 /* One roster of the job. */
@@ -395,17 +397,36 @@ typedef struct cadre_verification {
     size_t differing;
     size_t not_provable;
     uint64_t steps_proved; /* committed steps in epochs that are exact or as defined */
-    bool more; /* the coordinator knows more than fits one answer: the newest is missing */
+    bool more;             /* the coordinator is of a version that left out the newest */
+    const char *program;   /* as it was submitted */
 } cadre_verification;
+
+/* How far it is. */
+typedef struct cadre_verify_progress {
+    bool judging;      /* false: the records are being asked for, before that */
+    uint64_t epochs;   /* that are here; or that are judged */
+    uint64_t expected; /* how many it will be: of records about, until all are here */
+} cadre_verify_progress;
+
+typedef struct cadre_verify_options {
+    bool unjudged; /* only what the records say: of each epoch `verdict` is 0, and `text` "" */
+    void (*on_progress)(const cadre_verify_progress *progress, void *user);
+    void *user;
+} cadre_verify_options;
 
 /* What was fed in a job's committed steps, judged here: the coordinator's records name the digests
  * of the sample ids that were fed and that should have been, and for each whole
  * epoch that has as many samples as its source this library computes the digest of all of them
  * anew. That takes about a second for 200 million samples of an epoch, on the thread that drives
- * the client. Digests guard against faults, not against somebody who forges them. NOT_FOUND: there
- * is no such job. */
+ * the client. Digests guard against faults, not against somebody who forges them.
+ *
+ * However many epochs there are, they are asked for until all are here. The job may go on
+ * meanwhile: the proof is of what was committed when the first were asked for. When the job begins
+ * again at a checkpoint meanwhile, so does this. `options` may be NULL. NOT_FOUND: there is no such
+ * job. ABORTED: it began again each time. */
 CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
-    cadre_verification **ret_verification, const cadre_then *then);
+    const cadre_verify_options *options, cadre_verification **ret_verification,
+    const cadre_then *then);
 
 /* ---- what tasks print, and what they leave ---- */
 

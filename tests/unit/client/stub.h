@@ -22,20 +22,23 @@
 /* Jobs whose proof is not the usual one: three epochs of 1000 samples, each exact. */
 #define JOB_TWICE 70 /* epoch 1 was fed a sample twice, and another never */
 #define JOB_OTHER_EPOCH                                                                            \
-    71                   /* epoch 1 was fed what has the digest of another epoch, not provable     \
-                          */
-#define JOB_PARTLY    72 /* less than the source, less than the epoch, more than once */
-#define JOB_UNKNOWN   73 /* nothing provable, for four reasons */
-#define JOB_NOTHING   74 /* no epochs */
-#define JOB_REWOUND   75 /* a generation begins before its forerunner */
-#define JOB_RESTARTED 76 /* the same, and says why */
-#define JOB_SHORT     77 /* ended with less committed than a generation began with */
-#define JOB_MORE      78 /* more than fits */
-#define JOB_SURPLUS   79 /* epochs of more steps than are committed */
-#define JOB_FILES     81 /* by files: all of them, some dropped, not to the end, one fed twice */
-#define JOB_UNDONE    80 /* a generation begins one step before its forerunner */
+    71                     /* epoch 1 was fed what has the digest of another epoch, not provable   \
+                            */
+#define JOB_PARTLY      72 /* less than the source, less than the epoch, more than once */
+#define JOB_UNKNOWN     73 /* nothing provable, for four reasons */
+#define JOB_NOTHING     74 /* no epochs */
+#define JOB_REWOUND     75 /* a generation begins before its forerunner */
+#define JOB_RESTARTED   76 /* the same, and says why */
+#define JOB_SHORT       77 /* ended with less committed than a generation began with */
+#define JOB_MORE        78 /* more than an old coordinator tells */
+#define JOB_SURPLUS     79 /* epochs of more steps than are committed */
+#define JOB_FILES       81 /* by files: all of them, some dropped, not to the end, one fed twice */
+#define JOB_PAGED       82 /* pages, while it goes on */
+#define JOB_PAGED_AGAIN 83 /* the same; it begins again at a checkpoint once, ... */
+#define JOB_PAGED_NEVER 84 /* ... or always */
+#define JOB_UNDONE      80 /* a generation begins one step before its forerunner */
 
-#define STUB_EPOCHS_MAX 4
+#define STUB_EPOCHS_MAX 5
 
 #define STUB_BLOBS_MAX 8
 
@@ -70,6 +73,7 @@ struct stub {
     struct wire_arena *arena;
     struct wire_buffer packed;
     struct stub_seen seen; /* under the lock */
+    unsigned proof_pages;  /* that were asked for, of jobs that have several */
     cadre_status submit_fails;
     cadre_status watch_fails; /* and Logs */
     char address[160];
@@ -81,11 +85,28 @@ void stub_open(struct stub *stub, const char *address);
 /* Ends it with all its calls; the address stays. */
 void stub_close(struct stub *stub);
 
-/* The epochs that it tells of a job; how many. */
-size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX]);
-
 /* A copy of what it saw. */
 struct stub_seen stub_seen(struct stub *stub);
+
+#define STUB_SEND(stub, call, type, message)                                                       \
+    do {                                                                                           \
+        struct cadre_error send_error;                                                             \
+        wire_buffer_clear(&(stub)->packed);                                                        \
+        if (wire_pack_##type((message), &(stub)->packed, &send_error) != CADRE_OK ||               \
+            rpc_call_send((call), (stub)->packed.bytes, (stub)->packed.size, &send_error) !=       \
+                CADRE_OK) {                                                                        \
+            rpc_call_fail((call), &send_error);                                                    \
+        }                                                                                          \
+    } while (0)
+
+/* What it tells of any job. */
+struct job_info stub_job(uint64_t id, enum job_state state);
+
+/* False: the call was answered otherwise, as the number of the job says. */
+bool stub_has_job(struct rpc_call *call, struct job_id id);
+
+/* Jobs.Verify, in stub_proofs.c. */
+extern const struct rpc_server_ops stub_verify_ops;
 
 /* The methods, in stub_jobs.c. */
 size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods);

@@ -7,19 +7,7 @@
 
 #include "stub.h"
 
-#include "common/pure/digest.h"
 #include "common/wire/methods.h"
-
-#define SEND(stub, call, type, message)                                                            \
-    do {                                                                                           \
-        struct cadre_error send_error;                                                             \
-        wire_buffer_clear(&(stub)->packed);                                                        \
-        if (wire_pack_##type((message), &(stub)->packed, &send_error) != CADRE_OK ||               \
-            rpc_call_send((call), (stub)->packed.bytes, (stub)->packed.size, &send_error) !=       \
-                CADRE_OK) {                                                                        \
-            rpc_call_fail((call), &send_error);                                                    \
-        }                                                                                          \
-    } while (0)
 
 /* ---- jobs ---- */
 
@@ -38,7 +26,7 @@ static const struct task_info tasks[] = {
     {.slot = 1, .state = TASK_WAITING, .worker = ""},
 };
 
-static struct job_info make_job(uint64_t id, enum job_state state)
+struct job_info stub_job(uint64_t id, enum job_state state)
 {
     return (struct job_info){.id = {id},
         .name = "digits",
@@ -73,6 +61,18 @@ static struct job_info make_job(uint64_t id, enum job_state state)
         .task_count = 2};
 }
 
+bool stub_has_job(struct rpc_call *call, struct job_id id)
+{
+    struct cadre_error error;
+    if (id.n == JOB_NONE) {
+        rpc_call_finish(call, CADRE_NOT_FOUND, "there is no job 404");
+    } else if (id.n == JOB_GARBAGE) {
+        rpc_call_send(call, "\xff\xff\xff", 3, &error);
+        rpc_call_finish(call, CADRE_OK, "");
+    }
+    return id.n != JOB_NONE && id.n != JOB_GARBAGE && id.n != JOB_HANGS;
+}
+
 /* The job that is asked for; false when the call was answered otherwise. */
 static bool take_job(struct stub *stub, struct rpc_call *call, const void *data, size_t length,
     struct job_id *ret_id)
@@ -85,21 +85,15 @@ static bool take_job(struct stub *stub, struct rpc_call *call, const void *data,
         return false;
     }
     *ret_id = request.id;
-    if (request.id.n == JOB_NONE) {
-        rpc_call_finish(call, CADRE_NOT_FOUND, "there is no job 404");
-    } else if (request.id.n == JOB_GARBAGE) {
-        rpc_call_send(call, "\xff\xff\xff", 3, &error);
-        rpc_call_finish(call, CADRE_OK, "");
-    }
-    return request.id.n != JOB_NONE && request.id.n != JOB_GARBAGE && request.id.n != JOB_HANGS;
+    return stub_has_job(call, request.id);
 }
 
 static void on_get(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct job_id id;
     if (take_job(user, call, data, length, &id)) {
-        struct job_info info = make_job(id.n, JOB_RUNNING);
-        SEND((struct stub *)user, call, job_info, &info);
+        struct job_info info = stub_job(id.n, JOB_RUNNING);
+        STUB_SEND((struct stub *)user, call, job_info, &info);
         rpc_call_finish(call, CADRE_OK, "");
     }
 }
@@ -108,10 +102,10 @@ static void on_list(struct rpc_call *call, const void *data, size_t length, void
 {
     (void)data;
     (void)length;
-    struct job_info infos[] = {make_job(2, JOB_QUEUED), make_job(1, JOB_SUCCEEDED)};
+    struct job_info infos[] = {stub_job(2, JOB_QUEUED), stub_job(1, JOB_SUCCEEDED)};
     infos[0].has_progress = false;
     const struct list_jobs_response response = {.jobs = infos, .count = 2, .more = true};
-    SEND((struct stub *)user, call, list_jobs_response, &response);
+    STUB_SEND((struct stub *)user, call, list_jobs_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -136,11 +130,11 @@ static void on_watch(struct rpc_call *call, const void *data, size_t length, voi
     if (!take_job(stub, call, data, length, &id)) {
         return;
     }
-    struct job_info info = make_job(id.n, JOB_RUNNING);
-    SEND(stub, call, job_info, &info);
+    struct job_info info = stub_job(id.n, JOB_RUNNING);
+    STUB_SEND(stub, call, job_info, &info);
     if (!breaks_off(stub, call, id.n, &stub->seen.watches)) {
         info.state = JOB_SUCCEEDED;
-        SEND(stub, call, job_info, &info);
+        STUB_SEND(stub, call, job_info, &info);
         rpc_call_finish(call, CADRE_OK, "");
     }
 }
@@ -149,7 +143,7 @@ static void on_watch(struct rpc_call *call, const void *data, size_t length, voi
 
 static void send_log(struct stub *stub, struct rpc_call *call, const struct log_chunk *chunk)
 {
-    SEND(stub, call, log_chunk, chunk);
+    STUB_SEND(stub, call, log_chunk, chunk);
 }
 
 static struct log_chunk text_chunk(uint32_t slot, uint64_t offset, const char *text)
@@ -224,7 +218,7 @@ static void on_missing(struct rpc_call *call, const void *data, size_t length, v
             memcpy(missing[answer.count++], asked.sha256[i], LIMIT_SHA256_BYTES);
         }
     }
-    SEND(stub, call, blob_list, &answer);
+    STUB_SEND(stub, call, blob_list, &answer);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -331,118 +325,8 @@ static void on_submit(struct rpc_call *call, const void *data, size_t length, vo
         return;
     }
     const struct submit_response response = {.id = {7}, .queued_before = 2, .note = "of step 20"};
-    SEND(stub, call, submit_response, &response);
+    STUB_SEND(stub, call, submit_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
-}
-
-/* ---- the proof ---- */
-
-/* The feed of ids 0 to `samples` - 1, of which `twice` is fed again in the place of the last. */
-static struct feed feed_of(uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
-{
-    struct digest_key key = digest_key_make("train", strlen("train"), epoch);
-    struct digest fed = {{0, 0}};
-    for (uint64_t id = 0; id < samples; id++) {
-        digest_add(&fed, &key, twice && id == samples - 1 ? 0 : id);
-    }
-    return (struct feed){.steps = steps,
-        .samples = samples,
-        .fed = {fed.lane[0], fed.lane[1]},
-        .expected = {fed.lane[0], fed.lane[1]},
-        .provable = true};
-}
-
-static struct verify_epoch make_epoch(uint64_t epoch, uint64_t steps, struct feed feed)
-{
-    return (struct verify_epoch){.stream = 1,
-        .name = "train",
-        .shares = true,
-        .source_samples = 1000,
-        .cursor =
-            {.stream = 1, .epoch = epoch, .first = 10 * epoch, .begin = 10 * epoch, .steps = steps},
-        .feed = feed};
-}
-
-/* What each job's proof is says test_client_verify.c. */
-static void on_verify(struct rpc_call *call, const void *data, size_t length, void *user)
-{
-    struct stub *stub = user;
-    struct job_id id;
-    if (!take_job(stub, call, data, length, &id)) {
-        return;
-    }
-    struct verify_generation generations[3] = {
-        {.generation = {1, 11}, .members = 4, .planned_us = 100},
-        {.generation = {2, 12}, .resume = 12, .members = 3},
-        {.generation = {4, 14}, .resume = 25, .members = 4},
-    };
-    struct verify_epoch epochs[STUB_EPOCHS_MAX];
-    struct verify_response response = {.job = make_job(id.n, JOB_SUCCEEDED),
-        .committed = 30,
-        .generations = generations,
-        .generation_count = 3,
-        .epochs = epochs};
-    response.job.task_count = 0;
-    response.epoch_count = stub_epochs(id.n, epochs);
-    if (id.n == JOB_REWOUND) {
-        generations[2].resume = 5;
-    } else if (id.n == JOB_UNDONE) {
-        generations[2].resume = generations[1].resume - 1;
-    } else if (id.n == JOB_RESTARTED) {
-        generations[2].resume = 5;
-        generations[2].restarted = true;
-    } else if (id.n == JOB_SHORT) {
-        response.committed = 20;
-    } else if (id.n == JOB_MORE) {
-        response.more = true;
-    } else if (id.n == JOB_SURPLUS) {
-        response.committed = 29;
-    }
-    SEND(stub, call, verify_response, &response);
-    rpc_call_finish(call, CADRE_OK, "");
-}
-
-size_t stub_epochs(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX])
-{
-    epochs[0] = make_epoch(0, 10, feed_of(10, 1000, false, 0));
-    epochs[1] = make_epoch(1, 10, feed_of(10, 1000, false, 1));
-    epochs[2] = make_epoch(2, 10, feed_of(10, 1000, false, 2));
-    switch (job) {
-    case JOB_TWICE: /* sample 0 twice, sample 999 never */
-        epochs[1].feed = feed_of(10, 1000, true, 1);
-        epochs[1].feed.expected[0] = feed_of(10, 1000, false, 1).expected[0];
-        return 3;
-    case JOB_OTHER_EPOCH: /* all ids, but under the key of another epoch */
-        epochs[1].feed = feed_of(10, 1000, false, 7);
-        epochs[1].feed.provable = false;
-        return 3;
-    case JOB_PARTLY:
-        epochs[0].feed = feed_of(10, 960, false, 0); /* the remainder is dropped */
-        epochs[1].feed = feed_of(4, 400, false, 1);
-        epochs[2].feed = feed_of(10, 1000, true, 2); /* a definition with a repetition */
-        return 3;
-    case JOB_UNKNOWN:
-        epochs[0].shares = false;
-        epochs[1].feed = feed_of(10, 900, false, 1);
-        epochs[1].feed.provable = false;
-        epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 10}};
-        epochs[3] = make_epoch(4, 10, (struct feed){.provable = true});
-        return 4;
-    case JOB_FILES:
-        for (uint64_t i = 0; i < 4; i++) {
-            epochs[i] = make_epoch(i, 10, feed_of(10, 900, i == 3, i));
-            epochs[i].source_samples = 0;
-            epochs[i].feed.files = i == 1   ? FEED_FILES_DROPPED
-                                   : i == 2 ? FEED_FILES_LEFT
-                                            : FEED_FILES_ALL;
-        }
-        epochs[3].feed.expected[0] = feed_of(10, 900, false, 3).expected[0];
-        return 4;
-    case JOB_NOTHING:
-        return 0;
-    default:
-        return 3;
-    }
 }
 
 /* ---- outputs and the cluster ---- */
@@ -472,7 +356,7 @@ static void on_outputs(struct rpc_call *call, const void *data, size_t length, v
     if (take_job(user, call, data, length, &id)) {
         static const struct output_info outputs[] = {{"0/a", 11}, {"1/b/c", 0}};
         const struct list_outputs_response response = {.outputs = outputs, .count = 2};
-        SEND((struct stub *)user, call, list_outputs_response, &response);
+        STUB_SEND((struct stub *)user, call, list_outputs_response, &response);
         rpc_call_finish(call, CADRE_OK, "");
     }
 }
@@ -493,12 +377,12 @@ static void on_output(struct rpc_call *call, const void *data, size_t length, vo
         return;
     }
     struct blob_chunk chunk = {.has_header = true, .size_bytes = 11};
-    SEND(stub, call, blob_chunk, &chunk);
+    STUB_SEND(stub, call, blob_chunk, &chunk);
     chunk = (struct blob_chunk){.bytes = (const uint8_t *)"hello ", .byte_count = 6};
-    SEND(stub, call, blob_chunk, &chunk);
+    STUB_SEND(stub, call, blob_chunk, &chunk);
     if (!is_short) {
         chunk = (struct blob_chunk){.bytes = (const uint8_t *)"world", .byte_count = 5};
-        SEND(stub, call, blob_chunk, &chunk);
+        STUB_SEND(stub, call, blob_chunk, &chunk);
     }
     rpc_call_finish(call, CADRE_OK, "");
 }
@@ -544,7 +428,7 @@ static void on_workers(struct rpc_call *call, const void *data, size_t length, v
         {.id = {2}, .name = "beta", .gpus = {.omitted = 8, .usable = 8}}};
     const struct list_workers_response response = {
         .workers = workers, .count = request.worker[0] != '\0' ? 1 : 2};
-    SEND(stub, call, list_workers_response, &response);
+    STUB_SEND(stub, call, list_workers_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -558,7 +442,7 @@ static void on_version(struct rpc_call *call, const void *data, size_t length, v
         .started_us = 6,
         .jobs_live = 7,
         .workers = 8};
-    SEND((struct stub *)user, call, version_response, &response);
+    STUB_SEND((struct stub *)user, call, version_response, &response);
     rpc_call_finish(call, CADRE_OK, "");
 }
 
@@ -574,7 +458,6 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
     static const struct rpc_server_ops submit_ops = {.on_message = on_submit};
     static const struct rpc_server_ops outputs_ops = {.on_message = on_outputs};
     static const struct rpc_server_ops output_ops = {.on_message = on_output};
-    static const struct rpc_server_ops verify_ops = {.on_message = on_verify};
     static const struct rpc_server_ops drain_ops = {.on_message = on_drain};
     static const struct rpc_server_ops workers_ops = {.on_message = on_workers};
     static const struct rpc_server_ops version_ops = {.on_message = on_version};
@@ -589,7 +472,7 @@ size_t stub_methods(struct stub *stub, struct rpc_method *ret_methods)
         {METHOD_JOBS_SUBMIT, false, false, LIMIT_SPEC_BYTES + 4096, &submit_ops, stub},
         {METHOD_JOBS_LIST_OUTPUTS, false, false, 65536, &outputs_ops, stub},
         {METHOD_JOBS_GET_OUTPUT, false, true, 65536, &output_ops, stub},
-        {METHOD_JOBS_VERIFY, false, false, 65536, &verify_ops, stub},
+        {METHOD_JOBS_VERIFY, false, false, 65536, &stub_verify_ops, stub},
         {METHOD_JOBS_DRAIN, false, false, 65536, &drain_ops, stub},
         {METHOD_JOBS_LIST_WORKERS, false, false, 65536, &workers_ops, stub},
         {METHOD_JOBS_VERSION, false, false, 65536, &version_ops, stub},

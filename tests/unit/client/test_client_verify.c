@@ -38,7 +38,7 @@ static const cadre_verification *verify(struct world *world, uint64_t job)
 {
     cadre_client_free(world->proof);
     world->proof = NULL;
-    assert_int_equal(cadre_client_verify(world->client, job, &world->proof, NULL), CADRE_OK);
+    assert_int_equal(cadre_client_verify(world->client, job, NULL, &world->proof, NULL), CADRE_OK);
     return world->proof;
 }
 
@@ -173,11 +173,98 @@ static void a_job_that_is_not_there_has_no_proof(void **state)
 {
     struct world *world = *state;
     assert_int_equal(
-        cadre_client_verify(world->client, JOB_NONE, &world->proof, NULL), CADRE_NOT_FOUND);
+        cadre_client_verify(world->client, JOB_NONE, NULL, &world->proof, NULL), CADRE_NOT_FOUND);
     assert_null(world->proof);
     assert_int_not_equal(
-        cadre_client_verify(world->client, JOB_GARBAGE, &world->proof, NULL), CADRE_OK);
+        cadre_client_verify(world->client, JOB_GARBAGE, NULL, &world->proof, NULL), CADRE_OK);
     assert_null(world->proof);
+}
+
+/* All of its pages, as it was when the first one was made: nine epochs and four steps. */
+static void assert_paged(const cadre_verification *proof)
+{
+    assert_int_equal(proof->committed, 94);
+    assert_int_equal(proof->generation_count, 3);
+    assert_false(proof->more);
+    for (size_t i = 0; i + 1 < proof->epoch_count; i++) {
+        assert_int_equal(proof->epochs[i].epoch, i);
+        assert_int_equal(proof->epochs[i].first, 10 * i);
+        assert_string_equal(proof->epochs[i].name, "train");
+    }
+    assert_string_equal(proof->epochs[proof->epoch_count - 1].name, "other");
+    assert_int_equal(proof->not_provable, 1);
+}
+
+static void all_pages_are_one_proof(void **state)
+{
+    struct world *world = *state;
+    const cadre_verification *proof = verify(world, JOB_PAGED);
+    assert_paged(proof);
+    assert_int_equal(proof->epoch_count, 11);
+    assert_int_equal(proof->exact, 9);
+    assert_int_equal(proof->epochs[9].steps, 4);
+    assert_epoch(proof, 9, CADRE_VERDICT_AS_DEFINED, "the 4 of 10 steps");
+    assert_int_equal(proof->steps_proved, 94);
+    assert_true(proof->tiled);
+    assert_int_equal(world->stub.proof_pages, 3); /* and no more for what came meanwhile */
+}
+
+/* What was told of steps that are not committed any more is not mixed with what is. */
+static void a_job_that_begins_again_is_asked_again(void **state)
+{
+    struct world *world = *state;
+    const cadre_verification *proof = verify(world, JOB_PAGED_AGAIN);
+    assert_paged(proof);
+    assert_int_equal(proof->epoch_count, 14); /* three pages further */
+    assert_int_equal(proof->exact, 12);
+    assert_int_equal(cadre_client_verify(world->client, JOB_PAGED_NEVER, NULL, &world->proof, NULL),
+        CADRE_ABORTED);
+    assert_non_null(strstr(cadre_error_message(), "job 84 began again at a checkpoint each time"));
+}
+
+struct seen_progress {
+    cadre_verify_progress records[8];
+    size_t records_count;
+    uint64_t judged;
+    uint64_t expected;
+};
+
+static void note_progress(const cadre_verify_progress *progress, void *user)
+{
+    struct seen_progress *seen = user;
+    if (progress->judging) {
+        assert_int_equal(progress->epochs, ++seen->judged);
+        seen->expected = progress->expected;
+    } else {
+        assert_int_equal(seen->judged, 0);
+        seen->records[seen->records_count++] = *progress;
+    }
+}
+
+static void progress_is_told(void **state)
+{
+    struct world *world = *state;
+    struct seen_progress seen = {.judged = 0};
+    cadre_verify_options options = {.on_progress = note_progress, .user = &seen};
+    assert_int_equal(
+        cadre_client_verify(world->client, JOB_PAGED, &options, &world->proof, NULL), CADRE_OK);
+    static const uint64_t epochs[] = {5, 8, 11};
+    assert_int_equal(seen.records_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(seen.records[i].epochs, epochs[i]);
+        assert_int_equal(seen.records[i].expected, 11);
+    }
+    assert_int_equal(seen.judged, 11);
+    assert_int_equal(seen.expected, 11);
+    cadre_client_free(world->proof);
+    world->proof = NULL;
+    options = (cadre_verify_options){.unjudged = true};
+    assert_int_equal(
+        cadre_client_verify(world->client, 1, &options, &world->proof, NULL), CADRE_OK);
+    assert_int_equal(world->proof->epoch_count, 3);
+    assert_int_equal(world->proof->exact, 0);
+    assert_string_equal(world->proof->epochs[0].text, "");
+    assert_true(world->proof->epochs[0].fed[0] != world->proof->epochs[1].fed[0]);
 }
 
 static void verdicts_have_names(void **state)
@@ -206,6 +293,10 @@ int main(void)
             by_files_the_table_says_what_is_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_is_not_there_has_no_proof, open_world, close_world),
+        cmocka_unit_test_setup_teardown(all_pages_are_one_proof, open_world, close_world),
+        cmocka_unit_test_setup_teardown(
+            a_job_that_begins_again_is_asked_again, open_world, close_world),
+        cmocka_unit_test_setup_teardown(progress_is_told, open_world, close_world),
         cmocka_unit_test(verdicts_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

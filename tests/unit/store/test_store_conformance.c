@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "tests/unit/store/store_fixture.h"
 
 static cadre_status open_sqlite(struct store **ret_store, struct cadre_error *error)
@@ -361,81 +360,6 @@ static void an_unknown_job_has_nothing_to_tell(void **state)
     assert_ok(ops->ledger(fixture->store, job, &nothing, error), error);
 }
 
-struct told {
-    uint64_t numbers[8];
-    size_t count;
-    uint64_t newest[8];
-    size_t newest_count;
-};
-
-static void note_plan(void *user, const struct store_plan *plan)
-{
-    struct told *told = user;
-    told->numbers[told->count++] = plan->generation.number;
-}
-
-static void note_epoch(void *user, const struct store_epoch *epoch)
-{
-    struct told *told = user;
-    told->numbers[told->count++] = 10 * epoch->cursor.stream + epoch->cursor.epoch;
-}
-
-static void note_newest(void *user, const struct store_epoch *epoch)
-{
-    struct told *told = user;
-    told->newest[told->newest_count++] =
-        100 * epoch->cursor.stream + 10 * epoch->cursor.epoch + epoch->feed.steps;
-}
-
-static struct told told_of(struct fixture *fixture, struct store_walk walk)
-{
-    struct told told = {.count = 0};
-    walk.user = &told;
-    assert_ok(
-        fixture->store->ops->ledger(fixture->store, (struct job_id){1}, &walk, &fixture->error),
-        &fixture->error);
-    return told;
-}
-
-#define assert_told(told, ...)                                                                     \
-    do {                                                                                           \
-        const uint64_t wanted[] = {__VA_ARGS__};                                                   \
-        assert_int_equal((told).count, CADRE_COUNT_OF(wanted));                                    \
-        assert_memory_equal((told).numbers, wanted, sizeof wanted);                                \
-    } while (0)
-
-/* From a key on, which need not be there, as many as are asked for. */
-static void a_ledger_is_told_in_parts(void **state)
-{
-    struct fixture *fixture = *state;
-    assert_ok(
-        COMMIT(fixture->store, true, &fixture->error, record_job(1, 1), record_job(2, 1),
-            record_plan(1, 1, 0), record_plan(1, 2, 0), record_plan(1, 3, 0),
-            record_feed(1, 1, 0, 0, 1), record_feed(1, 1, 2, 2, 1), record_feed(1, 1, 3, 4, 1),
-            record_feed(1, 1, 3, 6, 3), record_feed(1, 3, 0, 8, 2), record_feed(2, 1, 1, 0, 1),
-            record_feed(1, 3, 1, 10, 4), record_feed(2, 4, 1, 0, 1)),
-        &fixture->error);
-    struct told told = told_of(fixture, (struct store_walk){.plan_row = note_plan});
-    assert_told(told, 1, 2, 3);
-    told = told_of(
-        fixture, (struct store_walk){.plan_row = note_plan, .generation = 2, .plans_max = 1});
-    assert_told(told, 2);
-    told = told_of(fixture, (struct store_walk){.plan_row = note_plan, .generation = 4});
-    assert_int_equal(told.count, 0);
-    told = told_of(fixture, (struct store_walk){.epoch_row = note_epoch});
-    assert_told(told, 10, 12, 13, 30, 31);
-    told = told_of(fixture,
-        (struct store_walk){.epoch_row = note_epoch, .stream = 1, .epoch = 1, .epochs_max = 3});
-    assert_told(told, 12, 13, 30);
-    told = told_of(fixture, (struct store_walk){.epoch_row = note_epoch, .stream = 3, .epoch = 1});
-    assert_told(told, 31);
-    told = told_of(
-        fixture, (struct store_walk){.newest_row = note_newest, .stream = 2, .epochs_max = 1});
-    assert_int_equal(told.newest_count, 2);
-    assert_int_equal(told.newest[0], 133);
-    assert_int_equal(told.newest[1], 314);
-}
-
 static void the_newest_incarnation_counts(void **state)
 {
     struct fixture *fixture = *state;
@@ -652,16 +576,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
         BOTH(each_start_has_a_higher_number), BOTH(tells_all_that_was_written),
-        BOTH(a_plan_cuts_the_ledger), BOTH(a_ledger_is_told_in_parts),
-        BOTH(what_begins_beyond_a_plan_is_void), BOTH(a_plan_goes_back_to_an_earlier_run),
-        BOTH(it_is_told_what_is_committed), BOTH(a_halt_is_of_its_generation),
-        BOTH(a_job_goes_back_to_the_queue), BOTH(tasks_are_told_where_they_were_placed),
-        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_tell),
-        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
-        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
-        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
-        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
-        OF("memory", memory_loses_any_record), OF("memory", memory_syncs_what_waits),
+        BOTH(a_plan_cuts_the_ledger), BOTH(what_begins_beyond_a_plan_is_void),
+        BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_told_what_is_committed),
+        BOTH(a_halt_is_of_its_generation), BOTH(a_job_goes_back_to_the_queue),
+        BOTH(tasks_are_told_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
+        BOTH(an_unknown_job_has_nothing_to_tell), BOTH(the_newest_checkpoint_counts),
+        BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
+        BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
+        BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
+        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_loses_any_record),
+        OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

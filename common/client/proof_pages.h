@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The pages of one proof, put together again: what was committed when the first one was made, also
+ * of a job that went on meanwhile. common/model/client_message.h says what makes that possible. */
+#ifndef CADRE_CLIENT_PROOF_PAGES_H
+#define CADRE_CLIENT_PROOF_PAGES_H
+
+#include "cadre/client.h"
+#include "common/wire/wire.h"
+
+/* A stream as the first page tells of it. */
+struct proof_stream {
+    uint64_t oldest; /* of its epochs, as far as the page tells */
+    struct verify_epoch newest;
+};
+
+/* All zero at first. */
+struct proof_pages {
+    struct verify_response all; /* but its arrays, which are these: */
+    struct wire_arena *arena;   /* of the first page: names live there */
+    struct verify_generation *generations;
+    struct verify_epoch *epochs;
+    size_t generation_capacity;
+    size_t epoch_capacity;
+    struct proof_stream streams[LIMIT_STREAMS];
+    size_t stream_count;
+    uint64_t generation_max; /* the newest of the first page's time */
+    struct verify_from next; /* what is to be asked for */
+    bool begun;              /* there was a page, ... */
+    bool followed;           /* ... and another one */
+    bool whole;              /* nothing more is to be asked for */
+    unsigned begun_again;    /* since the job began again at a checkpoint */
+};
+
+/* Takes the answer to `next`. ABORTED: committed steps were taken away between two pages, more
+ * often than anybody should wait for. */
+cadre_status proof_pages_add(
+    struct proof_pages *pages, const void *data, size_t length, struct cadre_error *error);
+
+/* How many epochs there will be, for people: exact once it is whole. */
+uint64_t proof_pages_expect(const struct proof_pages *pages);
+
+/* The whole of them as a result, not judged yet. NULL: out of memory. */
+cadre_verification *proof_pages_result(struct proof_pages *pages);
+
+void proof_pages_free(struct proof_pages *pages);
+
+#endif

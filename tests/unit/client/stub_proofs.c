@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The stub's proofs. */
+#include <string.h>
+
+#include "stub.h"
+
+#include "common/pure/digest.h"
+
+/* The feed of ids 0 to `samples` - 1, of which `twice` is fed again in the place of the last. */
+static struct feed feed_of(uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
+{
+    struct digest_key key = digest_key_make("train", strlen("train"), epoch);
+    struct digest fed = {{0, 0}};
+    for (uint64_t id = 0; id < samples; id++) {
+        digest_add(&fed, &key, twice && id == samples - 1 ? 0 : id);
+    }
+    return (struct feed){.steps = steps,
+        .samples = samples,
+        .fed = {fed.lane[0], fed.lane[1]},
+        .expected = {fed.lane[0], fed.lane[1]},
+        .provable = true};
+}
+
+static struct verify_epoch make_epoch(uint64_t epoch, uint64_t steps, struct feed feed)
+{
+    return (struct verify_epoch){.stream = 1,
+        .name = "train",
+        .shares = true,
+        .source_samples = 1000,
+        .cursor =
+            {.stream = 1, .epoch = epoch, .first = 10 * epoch, .begin = 10 * epoch, .steps = steps},
+        .feed = feed};
+}
+
+static size_t epochs_of(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX])
+{
+    epochs[0] = make_epoch(0, 10, feed_of(10, 1000, false, 0));
+    epochs[1] = make_epoch(1, 10, feed_of(10, 1000, false, 1));
+    epochs[2] = make_epoch(2, 10, feed_of(10, 1000, false, 2));
+    switch (job) {
+    case JOB_TWICE: /* sample 0 twice, sample 999 never */
+        epochs[1].feed = feed_of(10, 1000, true, 1);
+        epochs[1].feed.expected[0] = feed_of(10, 1000, false, 1).expected[0];
+        return 3;
+    case JOB_OTHER_EPOCH: /* all ids, but under the key of another epoch */
+        epochs[1].feed = feed_of(10, 1000, false, 7);
+        epochs[1].feed.provable = false;
+        return 3;
+    case JOB_PARTLY:
+        epochs[0].feed = feed_of(10, 960, false, 0); /* the remainder is dropped */
+        epochs[1].feed = feed_of(4, 400, false, 1);
+        epochs[2].feed = feed_of(10, 1000, true, 2); /* a definition with a repetition */
+        return 3;
+    case JOB_UNKNOWN:
+        epochs[0].shares = false;
+        epochs[1].feed = feed_of(10, 900, false, 1);
+        epochs[1].feed.provable = false;
+        epochs[2] = (struct verify_epoch){.name = "", .feed = {.steps = 10}};
+        epochs[3] = make_epoch(4, 10, (struct feed){.provable = true});
+        return 4;
+    case JOB_FILES:
+        for (uint64_t i = 0; i < 4; i++) {
+            epochs[i] = make_epoch(i, 10, feed_of(10, 900, i == 3, i));
+            epochs[i].source_samples = 0;
+            epochs[i].feed.files = i == 1   ? FEED_FILES_DROPPED
+                                   : i == 2 ? FEED_FILES_LEFT
+                                            : FEED_FILES_ALL;
+        }
+        epochs[3].feed.expected[0] = feed_of(10, 900, false, 3).expected[0];
+        return 4;
+    case JOB_NOTHING:
+        return 0;
+    default:
+        return 3;
+    }
+}
+
+/* ---- page by page ---- */
+
+#define PAGE         3
+#define PAGED_EPOCHS 9 /* of "train", and the one that is fed; one more with each page */
+
+/* Adds the epoch when it is on the page; which is always so of one that is `newest`. */
+static void add_paged(const struct verify_request *request, struct verify_epoch epoch, bool newest,
+    struct verify_response *response, struct verify_epoch epochs[STUB_EPOCHS_MAX])
+{
+    const struct verify_from *from = &request->from;
+    bool first = from->stream == 0;
+    bool after = epoch.stream > from->stream ||
+                 (epoch.stream == from->stream && epoch.cursor.epoch >= from->epoch);
+    if (after && !response->more && response->epoch_count == PAGE) {
+        response->more = true;
+        response->next = (struct verify_from){5, epoch.stream, epoch.cursor.epoch};
+    }
+    if (after && (!response->more || (first && newest))) {
+        epochs[response->epoch_count++] = epoch;
+    }
+}
+
+/* A job that goes on while it is asked for: each page after the first finds one more epoch, and
+ * that which was the newest whole. */
+static void paged(struct stub *stub, const struct verify_request *request,
+    struct verify_response *response, struct verify_epoch epochs[STUB_EPOCHS_MAX],
+    struct verify_generation generations[3])
+{
+    bool first = request->from.stream == 0;
+    unsigned pages = ++stub->proof_pages;
+    response->job.state = JOB_RUNNING;
+    response->job.generation = 4;
+    response->committed = 94;
+    for (uint64_t epoch = 0; epoch < PAGED_EPOCHS + pages; epoch++) {
+        bool newest = epoch == PAGED_EPOCHS + pages - 1;
+        struct feed feed = newest ? feed_of(4, 400, false, epoch) : feed_of(10, 1000, false, epoch);
+        add_paged(request, make_epoch(epoch, 10, feed), newest, response, epochs);
+    }
+    struct verify_epoch other = make_epoch(0, 10, feed_of(10, 1000, false, 0));
+    other.stream = other.cursor.stream = 2;
+    other.name = "other";
+    other.shares = false;
+    add_paged(request, other, true, response, epochs);
+    if (!first) {
+        bool again =
+            request->id.n == JOB_PAGED_NEVER || (request->id.n == JOB_PAGED_AGAIN && pages == 3);
+        generations[0] = (struct verify_generation){
+            .generation = {5, 15}, .resume = 90, .members = 4, .restarted = again};
+        response->generation_count = 1;
+    }
+}
+
+/* ---- what each job's proof is says test_client_verify.c ---- */
+
+static void on_verify(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct stub *stub = user;
+    struct verify_request request;
+    struct cadre_error error;
+    wire_arena_reset(stub->arena);
+    if (wire_unpack_verify_request(data, length, stub->arena, &request, &error) != CADRE_OK) {
+        rpc_call_fail(call, &error);
+        return;
+    }
+    const struct job_id id = request.id;
+    if (!stub_has_job(call, id)) {
+        return;
+    }
+    struct verify_generation generations[3] = {
+        {.generation = {1, 11}, .members = 4, .planned_us = 100},
+        {.generation = {2, 12}, .resume = 12, .members = 3},
+        {.generation = {4, 14}, .resume = 25, .members = 4},
+    };
+    struct verify_epoch epochs[STUB_EPOCHS_MAX];
+    struct verify_response response = {.job = stub_job(id.n, JOB_SUCCEEDED),
+        .committed = 30,
+        .generations = generations,
+        .generation_count = 3,
+        .epochs = epochs};
+    response.job.task_count = 0;
+    if (id.n == JOB_PAGED || id.n == JOB_PAGED_AGAIN || id.n == JOB_PAGED_NEVER) {
+        paged(stub, &request, &response, epochs, generations);
+    } else {
+        response.epoch_count = epochs_of(id.n, epochs);
+    }
+    if (id.n == JOB_REWOUND) {
+        generations[2].resume = 5;
+    } else if (id.n == JOB_UNDONE) {
+        generations[2].resume = generations[1].resume - 1;
+    } else if (id.n == JOB_RESTARTED) {
+        generations[2].resume = 5;
+        generations[2].restarted = true;
+    } else if (id.n == JOB_SHORT) {
+        response.committed = 20;
+    } else if (id.n == JOB_MORE) {
+        response.more = true;
+    } else if (id.n == JOB_SURPLUS) {
+        response.committed = 29;
+    }
+    STUB_SEND(stub, call, verify_response, &response);
+    rpc_call_finish(call, CADRE_OK, "");
+}
+
+const struct rpc_server_ops stub_verify_ops = {.on_message = on_verify};

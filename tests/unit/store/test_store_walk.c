@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A ledger is told part by part, by each store alike. */
+#include <stdio.h>
+
+#include "common/pure/assert.h"
+#include "tests/unit/store/store_fixture.h"
+
+static struct cadre_error error;
+
+struct told {
+    uint64_t numbers[8];
+    size_t count;
+    uint64_t newest[8];
+    size_t newest_count;
+};
+
+static void note_plan(void *user, const struct store_plan *plan)
+{
+    struct told *told = user;
+    told->numbers[told->count++] = plan->generation.number;
+}
+
+static void note_epoch(void *user, const struct store_epoch *epoch)
+{
+    struct told *told = user;
+    told->numbers[told->count++] = 10 * epoch->cursor.stream + epoch->cursor.epoch;
+}
+
+static void note_newest(void *user, const struct store_epoch *epoch)
+{
+    struct told *told = user;
+    told->newest[told->newest_count++] =
+        100 * epoch->cursor.stream + 10 * epoch->cursor.epoch + epoch->feed.steps;
+}
+
+static struct told told_of(struct store *store, struct store_walk walk)
+{
+    struct told told = {.count = 0};
+    walk.user = &told;
+    assert_ok(store->ops->ledger(store, (struct job_id){1}, &walk, &error), &error);
+    return told;
+}
+
+#define assert_told(told, ...)                                                                     \
+    do {                                                                                           \
+        const uint64_t wanted[] = {__VA_ARGS__};                                                   \
+        assert_int_equal((told).count, CADRE_COUNT_OF(wanted));                                    \
+        assert_memory_equal((told).numbers, wanted, sizeof wanted);                                \
+    } while (0)
+
+/* From a key on, which need not be there, as many as are asked for. */
+static void assert_parts(struct store *store)
+{
+    assert_ok(
+        COMMIT(store, true, &error, record_job(1, 1), record_job(2, 1), record_plan(1, 1, 0),
+            record_plan(1, 2, 0), record_plan(1, 3, 0), record_feed(1, 1, 0, 0, 1),
+            record_feed(1, 1, 2, 2, 1), record_feed(1, 1, 3, 4, 1), record_feed(1, 1, 3, 6, 3),
+            record_feed(1, 3, 0, 8, 2), record_feed(2, 1, 1, 0, 1), record_feed(1, 3, 1, 10, 4),
+            record_feed(2, 4, 1, 0, 1)),
+        &error);
+    struct told told = told_of(store, (struct store_walk){.plan_row = note_plan});
+    assert_told(told, 1, 2, 3);
+    told =
+        told_of(store, (struct store_walk){.plan_row = note_plan, .generation = 2, .plans_max = 1});
+    assert_told(told, 2);
+    told = told_of(store, (struct store_walk){.plan_row = note_plan, .generation = 4});
+    assert_int_equal(told.count, 0);
+    told = told_of(store, (struct store_walk){.epoch_row = note_epoch});
+    assert_told(told, 10, 12, 13, 30, 31);
+    told = told_of(store,
+        (struct store_walk){.epoch_row = note_epoch, .stream = 1, .epoch = 1, .epochs_max = 3});
+    assert_told(told, 12, 13, 30);
+    told = told_of(store, (struct store_walk){.epoch_row = note_epoch, .stream = 3, .epoch = 1});
+    assert_told(told, 31);
+    told = told_of(
+        store, (struct store_walk){.newest_row = note_newest, .stream = 2, .epochs_max = 1});
+    assert_int_equal(told.newest_count, 2);
+    assert_int_equal(told.newest[0], 133);
+    assert_int_equal(told.newest[1], 314);
+}
+
+static void in_memory(void **state)
+{
+    (void)state;
+    struct store *store = NULL;
+    assert_ok(store_memory_open(&store, &error), &error);
+    assert_parts(store);
+    store->ops->close(store);
+}
+
+static void in_sqlite(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct store *store = NULL;
+    test_path(path, test_temp_dir(), "ledger.db");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    assert_parts(store);
+    store->ops->close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_memory), cmocka_unit_test(in_sqlite)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
