@@ -53,13 +53,13 @@ static void add_counts(struct line *line, const struct progress_bar *progress)
     }
 }
 
-static void add_bar(struct line *line, const struct progress_bar *progress, unsigned cells)
+static void add_bar(struct line *line, uint64_t done, uint64_t whole, unsigned cells)
 {
-    if (progress->steps == 0 || cells == 0) {
+    if (whole == 0 || cells == 0) {
         return;
     }
-    uint64_t step = progress->step < progress->steps ? progress->step : progress->steps;
-    unsigned full = (unsigned)((double)step / (double)progress->steps * cells);
+    uint64_t part = done < whole ? done : whole;
+    unsigned full = (unsigned)((double)part / (double)whole * cells);
     add(line, " [");
     for (unsigned i = 0; i < cells; i++) {
         add(line, "%c", i < full ? '=' : (i == full ? '>' : ' '));
@@ -104,21 +104,39 @@ static void add_left(struct line *line, double left_s)
     }
 }
 
-static size_t render(
-    const struct progress_bar *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES])
+/* A line of which only the bar may be shorter; returns how long it is. */
+typedef size_t render_fn(const void *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES]);
+
+static size_t render_training(
+    const void *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES])
 {
+    const struct progress_bar *training = progress;
     struct line line = {.text = text};
     text[0] = '\0';
-    add_counts(&line, progress);
-    add_bar(&line, progress, cells);
-    add_metrics(&line, progress);
-    add_rate(&line, progress->samples_per_s);
-    add_left(&line, progress->left_s);
+    add_counts(&line, training);
+    add_bar(&line, training->step, training->steps, cells);
+    add_metrics(&line, training);
+    add_rate(&line, training->samples_per_s);
+    add_left(&line, training->left_s);
     return line.used;
 }
 
-const char *progress_bar_render(
-    const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+static size_t render_part(const void *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    const struct progress_part *part = progress;
+    struct line line = {.text = text};
+    text[0] = '\0';
+    add(&line, "%s  %" PRIu64, part->doing, part->done);
+    if (part->whole > 0) {
+        add(&line, "/%" PRIu64, part->whole);
+    }
+    add(&line, " %s", part->units);
+    add_bar(&line, part->done, part->whole, cells);
+    return line.used;
+}
+
+static const char *fit(
+    render_fn *render, const void *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
 {
     size_t used = render(progress, BAR_CELLS, text);
     if (columns > 0 && used > columns) { /* the numbers tell more than the bar */
@@ -130,6 +148,18 @@ const char *progress_bar_render(
         text[columns] = '\0';
     }
     return text;
+}
+
+const char *progress_bar_render(
+    const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    return fit(render_training, progress, columns, text);
+}
+
+const char *progress_bar_render_part(
+    const struct progress_part *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+{
+    return fit(render_part, part, columns, text);
 }
 
 const char *progress_bar_render_epoch(

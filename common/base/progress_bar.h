@@ -3,6 +3,10 @@
  *
  *     train  epoch 3/20  step 17/23 [======>     ]  loss 0.213  9.1k samples/s  0:04 left
  *
+ * and of other work that takes a while:
+ *
+ *     reading the ledger  8128/20000 epochs [=======>            ]
+ *
  * Text only: where it is written, how often, and whether the line is redrawn is the caller's. */
 #ifndef CADRE_BASE_PROGRESS_BAR_H
 #define CADRE_BASE_PROGRESS_BAR_H
@@ -35,6 +39,17 @@ struct progress_bar {
  * with '?' for control bytes. */
 const char *progress_bar_render(
     const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
+
+struct progress_part {
+    const char *doing; /* "reading the ledger" */
+    const char *units; /* "epochs" */
+    uint64_t done;
+    uint64_t whole; /* 0: unknown */
+};
+
+/* The line for work other than a training, likewise. */
+const char *progress_bar_render_part(
+    const struct progress_part *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
 
 /* The line for an epoch that is over, where nothing can be redrawn: without bar and time left. */
 const char *progress_bar_render_epoch(

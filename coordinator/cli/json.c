@@ -225,6 +225,51 @@ json_t *json_of_verification(const cadre_verification *verification)
     return json;
 }
 
+static json_t *of_compared(const cadre_verification *job)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->job));
+    json_object_set_new(json, "name", text(job->job_name));
+    json_object_set_new(json, "program", text(job->program));
+    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "committed", number(job->committed));
+    json_object_set_new(json, "more", json_boolean(job->more));
+    return json;
+}
+
+static json_t *of_place(const struct comparison_place *place)
+{
+    if (place->difference == DIFFERENCE_NONE) {
+        return json_null();
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "what", text(difference_name(place->difference)));
+    json_object_set_new(json, "position", number(place->position));
+    json_object_set_new(json, "stream", number(place->stream));
+    json_object_set_new(json, "name", text(place->name));
+    json_object_set_new(json, "epoch", number(place->epoch));
+    json_object_set_new(json, "step", number(place->step));
+    json_object_set_new(json, "steps", number(place->steps));
+    json_object_set_new(json, "text", text(place->text));
+    return json;
+}
+
+json_t *json_of_comparison(const struct comparison *comparison)
+{
+    json_t *jobs = json_array();
+    json_array_append_new(jobs, of_compared(comparison->jobs[0]));
+    json_array_append_new(jobs, of_compared(comparison->jobs[1]));
+    json_t *json = json_object();
+    json_object_set_new(json, "jobs", jobs);
+    json_object_set_new(json, "outcome", text(comparison_outcome_name(comparison->outcome)));
+    json_object_set_new(json, "epochs", number(comparison->epochs));
+    json_object_set_new(json, "steps", number(comparison->steps));
+    json_object_set_new(json, "begin", number(comparison->begin));
+    json_object_set_new(json, "end", number(comparison->end));
+    json_object_set_new(json, "difference", of_place(&comparison->place));
+    return json;
+}
+
 static const char *worker_state(const cadre_worker *worker)
 {
     if (!worker->connected) {

@@ -7,12 +7,14 @@
 #include <stdio.h>
 
 #include "cadre/client.h"
+#include "coordinator/cli/comparison.h"
 
 /* Each is the caller's to json_decref(); NULL: out of memory. */
 json_t *json_of_job(const cadre_job *job); /* with "tasks" when it has some */
 json_t *json_of_shards(const cadre_job *job);
 json_t *json_of_jobs(const cadre_job_list *list);
 json_t *json_of_verification(const cadre_verification *verification);
+json_t *json_of_comparison(const struct comparison *comparison);
 json_t *json_of_workers(const cadre_worker_list *list);
 json_t *json_of_outputs(const cadre_output_list *list);
 /* A line of a task's log, or a piece of one; `left_out` bytes before it are not kept. */

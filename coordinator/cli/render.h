@@ -6,6 +6,7 @@
 
 #include "cadre/client.h"
 #include "common/base/progress_bar.h"
+#include "coordinator/cli/comparison.h"
 #include "coordinator/cli/terminal.h"
 
 #define RENDER_BYTES 64
@@ -54,6 +55,14 @@ bool render_outputs(const cadre_output_list *list, const struct look *look, FILE
 /* What was fed, epoch by epoch, and what follows from it. */
 bool render_verification(
     const cadre_verification *verification, const struct look *look, FILE *out);
+
+/* Whether two were fed the same, and where first not. */
+void render_comparison(const struct comparison *comparison, const struct look *look, FILE *out);
+
+/* The line of both where `more` is set. */
+#define RENDER_LEFT_OUT                                                                            \
+    "The coordinator is of an older version and left out the newest epochs: upgrade it to have "   \
+    "them here."
 
 /* How a job that has ended did, in one line without its newline: "job 3 succeeded in 2.1 s". */
 void render_outcome(const cadre_job *job, const struct look *look, FILE *out);

@@ -150,7 +150,7 @@ bool render_verification(const cadre_verification *verification, const struct lo
         verification->steps_proved, verification->committed, plural(verification->committed),
         verification->committed == 1 ? "is" : "are");
     if (verification->more) {
-        fprintf(out, "There is more than fits one answer: the newest is not judged here.\n");
+        fprintf(out, "%s\n", RENDER_LEFT_OUT);
     }
     print_conclusion(verification, look, out);
     return good;

@@ -1,38 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre verify`: what can be proved about what a job was fed. */
+ * `cadre verify`: what can be proved about what a job was fed, and whether two were fed the same.
+ */
+#include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
+#include "coordinator/cli/comparison.h"
 #include "coordinator/cli/conclusion.h"
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/render.h"
+#include "coordinator/cli/screen.h"
 
 /* Beside CLI_USAGE. 3 is also that of every failure, for then nothing is known: no
  * coordinator answers, there is no such job. */
 enum verify_exit { VERIFY_PROVED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
 
-static int exit_of(const cadre_verification *verification)
+#define DRAW_EVERY_US (100 * CADRE_US_PER_MS)
+
+/* What takes a while has a line on a terminal. */
+struct bar {
+    struct screen screen;
+    uint64_t drawn_us;
+};
+
+static void on_progress(const cadre_verify_progress *progress, void *user)
+{
+    struct bar *bar = user;
+    char text[PROGRESS_BAR_TEXT_BYTES];
+    uint64_t now_us = clock_monotonic_us();
+    if (now_us - bar->drawn_us < DRAW_EVERY_US) {
+        return;
+    }
+    bar->drawn_us = now_us;
+    const struct progress_part part = {
+        .doing = progress->judging ? "judging" : "reading the ledger",
+        .units = "epochs",
+        .done = progress->epochs,
+        .whole = progress->expected};
+    unsigned columns = bar->screen.err_look.columns;
+    screen_status(
+        &bar->screen, progress_bar_render_part(&part, columns > 0 ? columns - 1 : 0, text));
+}
+
+/* CLI_DONE, or what to exit with: 1 is for what was found. */
+static int ask(const struct invocation *invocation, cadre_client *client, uint64_t job,
+    bool unjudged, cadre_verification **ret_verification)
+{
+    struct bar bar = {.drawn_us = clock_monotonic_us()};
+    const cadre_verify_options options = {
+        .unjudged = unjudged, .on_progress = on_progress, .user = &bar};
+    screen_open(&bar.screen, stdout, stderr);
+    cadre_status status = cadre_client_verify(client, job, &options, ret_verification, NULL);
+    screen_close(&bar.screen);
+    if (status == CADRE_OK) {
+        return CLI_DONE;
+    }
+    int failed = invocation_fail(invocation, status);
+    return failed == CLI_FAILED ? VERIFY_NOTHING : failed;
+}
+
+static bool wants_json(const struct invocation *invocation)
+{
+    const struct cli_common *common = invocation->values;
+    return common->json;
+}
+
+static int prove(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
     static const enum verify_exit exits[] = {[CONCLUSION_PROVED] = VERIFY_PROVED,
         [CONCLUSION_PARTLY] = VERIFY_PARTLY,
         [CONCLUSION_NOTHING] = VERIFY_NOTHING,
         [CONCLUSION_DIFFERS] = VERIFY_DIFFERS};
-    return (int)exits[conclusion_of(verification)];
-}
-
-static int verify(const struct invocation *invocation, cadre_client *client, uint64_t job)
-{
-    const struct cli_common *common = invocation->values;
     cadre_verification *verification = NULL;
-    cadre_status status = cadre_client_verify(client, job, NULL, &verification, NULL);
-    if (status != CADRE_OK) {
-        int failed = invocation_fail(invocation, status);
-        return failed == CLI_FAILED ? VERIFY_NOTHING : failed; /* 1 is for what was found */
+    int failed = ask(invocation, client, job, false, &verification);
+    if (failed != CLI_DONE) {
+        return failed;
     }
     const struct look look = terminal_look(stdout);
-    int code = exit_of(verification);
-    bool good = common->json ? json_print(json_of_verification(verification), stdout)
-                             : render_verification(verification, &look, stdout);
+    int code = (int)exits[conclusion_of(verification)];
+    bool good = wants_json(invocation) ? json_print(json_of_verification(verification), stdout)
+                                       : render_verification(verification, &look, stdout);
     cadre_client_free(verification);
     return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
+}
+
+static int print_comparison(
+    const struct invocation *invocation, const cadre_verification *a, const cadre_verification *b)
+{
+    static const enum verify_exit exits[] = {[COMPARISON_EQUAL] = VERIFY_PROVED,
+        [COMPARISON_DIFFERS] = VERIFY_DIFFERS,
+        [COMPARISON_NOTHING] = VERIFY_NOTHING};
+    struct comparison comparison;
+    bool good = true;
+    comparison_make(a, b, &comparison);
+    if (wants_json(invocation)) {
+        good = json_print(json_of_comparison(&comparison), stdout);
+    } else {
+        const struct look look = terminal_look(stdout);
+        render_comparison(&comparison, &look, stdout);
+    }
+    int code = (int)exits[comparison.outcome];
+    return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
+}
+
+static int compare(
+    const struct invocation *invocation, cadre_client *client, uint64_t job, uint64_t other)
+{
+    cadre_verification *a = NULL;
+    cadre_verification *b = NULL;
+    int code = ask(invocation, client, job, true, &a);
+    code = code == CLI_DONE ? ask(invocation, client, other, true, &b) : code;
+    code = code == CLI_DONE ? print_comparison(invocation, a, b) : code;
+    cadre_client_free(a);
+    cadre_client_free(b);
+    return code;
+}
+
+/* The jobs that are asked about; `other` is 0: one only. */
+static bool read_jobs(
+    const struct invocation *invocation, uint64_t *ret_job, uint64_t *ret_other, int *ret_exit)
+{
+    *ret_other = 0;
+    if (!invocation_job(invocation, 0, ret_job, ret_exit) ||
+        (invocation_words(invocation) > 1 && !invocation_job(invocation, 1, ret_other, ret_exit))) {
+        return false;
+    }
+    if (*ret_job == *ret_other) {
+        *ret_exit = invocation_usage(invocation,
+            "job %llu is itself: give the number of another job to compare it with, or its own "
+            "alone",
+            (unsigned long long)*ret_job);
+        return false;
+    }
+    return true;
 }
 
 int verb_verify(const struct cli *cli, int argc, char **argv)
@@ -42,25 +140,39 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
     };
     static const struct option_table table = {.program = "cadre verify",
-        .usage = "JOB",
-        .summary = "Proves what a job was fed: that its generations own each committed step once, "
-                   "that each epoch was fed exactly what its dataset defines, and, where that is "
-                   "the whole source, that it was every sample exactly once. The digest of all "
-                   "samples is computed here, which takes seconds for a thousand million of them.",
-        .notes = "  cadre verify 3\n"
-                 "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n",
+        .usage = "JOB [OTHER]",
+        .summary =
+            "Proves what a job was fed: that its generations own each committed step once, that "
+            "each epoch was fed exactly what its dataset defines, and, where that is the whole "
+            "source, that it was every sample exactly once. The digest of all samples is computed "
+            "here, which takes seconds for a thousand million of them. With the number of another "
+            "job of the same program: whether both were fed the same samples in the same steps, "
+            "and else the first place where not.",
+        .notes =
+            "  cadre verify 3\n"
+            "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n"
+            "  cadre verify 3 4         did the drill with failures read what the calm run did?\n"
+            "\n"
+            "Of a job that still runs, what is committed when this is asked is proved.\n"
+            "Two jobs are compared epoch by epoch, as far as both go: by dataset, first step,\n"
+            "samples and their digest. An epoch that one of them did in part only is not\n"
+            "compared. The ledger sums up the samples of an epoch: when those differ, it is in\n"
+            "one of its steps. That the same was fed does not mean that the models are equal\n"
+            "bit by bit: another number of tasks rounds sums in another order.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
-        .positionals_max = 1};
+        .positionals_max = 2};
     struct cli_common options = {0};
     struct invocation invocation;
     cadre_client *client = NULL;
     uint64_t job = 0;
+    uint64_t other = 0;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
-        invocation_job(&invocation, 0, &job, &code) &&
+        read_jobs(&invocation, &job, &other, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = verify(&invocation, client, job);
+        code =
+            other == 0 ? prove(&invocation, client, job) : compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
         code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }

@@ -19,7 +19,7 @@ static const struct verb verbs[] = {
     {"cancel", "stop a job", EXITS_ASK, verb_cancel},
     {"checkpoint", "save a job's state now", EXITS_ASK, verb_checkpoint},
     {"get", "fetch the files that a job left", EXITS_ASK, verb_get},
-    {"verify", "prove what a job's steps were fed", EXITS_VERIFY, verb_verify},
+    {"verify", "prove what a job's steps were fed; compare two", EXITS_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXITS_ASK, verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", EXITS_ASK, verb_drain},
     {"undrain", "a worker that was drained takes tasks again", EXITS_ASK, verb_undrain},

@@ -84,7 +84,7 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the "
         "dataset defines; nothing is known of the other 3 steps\n");
     proof.more = true;
-    assert_rendered(&proof, "There is more than fits one answer");
+    assert_rendered(&proof, "The coordinator is of an older version and left out the newest");
 }
 
 /* Two runs of three epochs each, of one dataset and of the next, and one that differs between. */

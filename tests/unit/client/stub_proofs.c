@@ -107,7 +107,7 @@ static void paged(struct stub *stub, const struct verify_request *request,
     unsigned pages = ++stub->proof_pages;
     response->job.state = JOB_RUNNING;
     response->job.generation = 4;
-    response->committed = 94;
+    response->committed = 104;
     for (uint64_t epoch = 0; epoch < PAGED_EPOCHS + pages; epoch++) {
         bool newest = epoch == PAGED_EPOCHS + pages - 1;
         struct feed feed = newest ? feed_of(4, 400, false, epoch) : feed_of(10, 1000, false, epoch);

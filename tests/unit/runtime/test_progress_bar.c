@@ -43,6 +43,20 @@ static void unknown_things_are_left_out(void **state)
     assert_string_equal(progress_bar_render(&bar, 0, text), "step 30/20 [====================]");
 }
 
+static void other_work_has_a_bar_too(void **state)
+{
+    (void)state;
+    char text[PROGRESS_BAR_TEXT_BYTES];
+    struct progress_part part = {"reading the ledger", "epochs", 500, 2000};
+    assert_string_equal(progress_bar_render_part(&part, 0, text),
+        "reading the ledger  500/2000 epochs [=====>              ]");
+    assert_string_equal(progress_bar_render_part(&part, 46, text),
+        "reading the ledger  500/2000 epochs [==>     ]");
+    assert_string_equal(progress_bar_render_part(&part, 24, text), "reading the ledger  500/");
+    part.whole = 0;
+    assert_string_equal(progress_bar_render_part(&part, 0, text), "reading the ledger  500 epochs");
+}
+
 static void it_never_overflows(void **state)
 {
     (void)state;
@@ -75,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_line),
         cmocka_unit_test(unknown_things_are_left_out),
+        cmocka_unit_test(other_work_has_a_bar_too),
         cmocka_unit_test(it_never_overflows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

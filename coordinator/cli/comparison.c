@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/comparison.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *comparison_outcome_name(enum comparison_outcome outcome)
+{
+    switch (outcome) {
+    case COMPARISON_EQUAL:
+        return "equal";
+    case COMPARISON_DIFFERS:
+        return "differs";
+    case COMPARISON_NOTHING:
+        return "nothing in common";
+    }
+    return "unknown";
+}
+
+const char *difference_name(enum difference difference)
+{
+    switch (difference) {
+    case DIFFERENCE_NONE:
+        return "none";
+    case DIFFERENCE_DATASET:
+        return "dataset";
+    case DIFFERENCE_BEGIN:
+        return "begin";
+    case DIFFERENCE_LENGTH:
+        return "length";
+    case DIFFERENCE_FED:
+        return "fed";
+    }
+    return "unknown";
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Keeps the place that comes first by position. */
+__attribute__((format(printf, 3, 4))) static void offer(
+    struct comparison *comparison, const struct comparison_place *place, const char *format, ...)
+{
+    struct comparison_place *kept = &comparison->place;
+    if (kept->difference != DIFFERENCE_NONE && kept->position <= place->position) {
+        return;
+    }
+    *kept = *place;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(kept->text, sizeof kept->text, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- one epoch of both ---- */
+
+/* Whether `a` ended the epoch where `b` went on with it. */
+static bool ended_before(const cadre_verified_epoch *a, const cadre_verified_epoch *b)
+{
+    return a->steps_whole != 0 && a->steps >= a->steps_whole && b->steps > a->steps;
+}
+
+static bool fed_alike(const cadre_verified_epoch *a, const cadre_verified_epoch *b)
+{
+    return a->samples == b->samples && a->fed[0] == b->fed[0] && a->fed[1] == b->fed[1];
+}
+
+/* Where the epoch is not the same; DIFFERENCE_NONE: it is, as far as the ledger can tell. */
+static struct comparison_place place_of(
+    const cadre_verified_epoch *a, const cadre_verified_epoch *b)
+{
+    struct comparison_place place = {.stream = a->stream,
+        .name = a->name,
+        .epoch = a->epoch,
+        .position = least(a->first, b->first),
+        .steps = 1};
+    if (strcmp(a->name, b->name) != 0) {
+        place.difference = DIFFERENCE_DATASET;
+    } else if (a->first != b->first) {
+        place.difference = DIFFERENCE_BEGIN;
+    } else if (a->steps == b->steps && !fed_alike(a, b)) {
+        place.difference = DIFFERENCE_FED;
+        place.steps = a->steps;
+    } else if (ended_before(a, b) || ended_before(b, a)) {
+        place.difference = DIFFERENCE_LENGTH;
+        place.step = least(a->steps, b->steps);
+        place.position += place.step;
+    }
+    return place;
+}
+
+static void offer_epoch(struct comparison *comparison, const cadre_verified_epoch *a,
+    const cadre_verified_epoch *b, const struct comparison_place *place)
+{
+    uint64_t one = comparison->jobs[0]->job;
+    uint64_t other = comparison->jobs[1]->job;
+    uint64_t epoch = a->epoch + 1; /* as people count */
+    switch (place->difference) {
+    case DIFFERENCE_NONE:
+        return;
+    case DIFFERENCE_DATASET:
+        offer(comparison, place,
+            "dataset %" PRIu32 " is %s in job %" PRIu64 ", and %s in job %" PRIu64, a->stream,
+            a->name, one, b->name, other);
+        return;
+    case DIFFERENCE_BEGIN:
+        offer(comparison, place,
+            "epoch %" PRIu64 " of %s begins at step %" PRIu64 " of job %" PRIu64
+            ", and at step %" PRIu64 " of job %" PRIu64,
+            epoch, a->name, a->first, one, b->first, other);
+        return;
+    case DIFFERENCE_LENGTH:
+        offer(comparison, place,
+            "epoch %" PRIu64 " of %s ends after %" PRIu64 " steps in job %" PRIu64
+            ", and goes on in job %" PRIu64,
+            epoch, a->name, place->step, ended_before(a, b) ? one : other,
+            ended_before(a, b) ? other : one);
+        return;
+    case DIFFERENCE_FED:
+        offer(comparison, place,
+            "in epoch %" PRIu64 " of %s, the steps %" PRIu64 " to %" PRIu64 ", job %" PRIu64
+            " was fed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
+            epoch, a->name, a->first, a->first + a->steps, one, a->samples, other,
+            a->samples == b->samples ? "others, also " : "", b->samples);
+        return;
+    }
+}
+
+/* ---- all epochs ---- */
+
+/* The next epoch from `i` and `j` on that both have; false: there is none. */
+static bool next_of_both(
+    const cadre_verification *a, const cadre_verification *b, size_t *i, size_t *j)
+{
+    while (*i < a->epoch_count && *j < b->epoch_count) {
+        const cadre_verified_epoch *one = &a->epochs[*i];
+        const cadre_verified_epoch *other = &b->epochs[*j];
+        if (one->stream == other->stream && one->epoch == other->epoch) {
+            return true;
+        }
+        bool before = one->stream < other->stream ||
+                      (one->stream == other->stream && one->epoch < other->epoch);
+        *i += before ? 1 : 0;
+        *j += before ? 0 : 1;
+    }
+    return false;
+}
+
+/* What is before the place where they differ, or all. */
+static void count_equal(struct comparison *comparison)
+{
+    const cadre_verification *a = comparison->jobs[0];
+    const cadre_verification *b = comparison->jobs[1];
+    bool differs = comparison->place.difference != DIFFERENCE_NONE;
+    for (size_t i = 0, j = 0; next_of_both(a, b, &i, &j); i++, j++) {
+        const cadre_verified_epoch *epoch = &a->epochs[i];
+        uint64_t end = epoch->first + epoch->steps;
+        bool before = !differs || end <= comparison->place.position;
+        if (epoch->steps == 0 || epoch->steps != b->epochs[j].steps || !before) {
+            continue;
+        }
+        bool first = comparison->epochs++ == 0;
+        comparison->steps += epoch->steps;
+        comparison->begin = first ? epoch->first : least(comparison->begin, epoch->first);
+        comparison->end = end > comparison->end ? end : comparison->end;
+    }
+}
+
+static void compare_feeds(struct comparison *comparison)
+{
+    const cadre_verification *a = comparison->jobs[0];
+    const cadre_verification *b = comparison->jobs[1];
+    for (size_t i = 0, j = 0; next_of_both(a, b, &i, &j); i++, j++) {
+        const struct comparison_place place = place_of(&a->epochs[i], &b->epochs[j]);
+        offer_epoch(comparison, &a->epochs[i], &b->epochs[j], &place);
+    }
+}
+
+void comparison_make(
+    const cadre_verification *a, const cadre_verification *b, struct comparison *ret_comparison)
+{
+    *ret_comparison = (struct comparison){.jobs = {a, b}};
+    compare_feeds(ret_comparison);
+    count_equal(ret_comparison);
+    if (ret_comparison->place.difference != DIFFERENCE_NONE) {
+        ret_comparison->outcome = COMPARISON_DIFFERS;
+    } else if (ret_comparison->epochs == 0) {
+        ret_comparison->outcome = COMPARISON_NOTHING;
+    }
+}
