@@ -6,7 +6,7 @@ from client import SUCCEEDED
 from cluster import Cluster
 from learning import EPOCHS, FAST, FAST_WORKER, SAMPLES, Learning
 from sources import lines, sieve
-from testing import check, check_equal, check_in, run
+from testing import check, check_equal, check_in, run, wait_for
 
 
 def verified(learning, status):
@@ -99,6 +99,39 @@ def test_what_a_filter_drops_is_not_claimed():
         verdicts = {(epoch["name"], epoch["verdict"]) for epoch in read["epochs"]}
         check_equal(verdicts, {("train", "not provable"), ("test", "exact")}, said)
         check_in("the pipeline drops them", said, "the reason")
+
+
+def test_more_epochs_than_a_page_holds():
+    """Of two datasets, asked for while the job goes on and when it is over; each epoch once."""
+    epochs = 4100
+    with Cluster(workers=1) as cluster:
+        learning = Learning(cluster, "samples=4", "batch=4", "test=1", f"epochs={epochs}", workers=1)
+        wait_for("a thousand steps", lambda: learning.client.get(learning.job).position > 1000)
+        read = json.loads(cluster.cadre("verify", str(learning.job), "--json", status=None).stdout)
+        check_equal((read["differing"], read["not_provable"], read["more"]), (0, 0, False), "while it goes on")
+        check(0 <= read["committed"] - read["steps_proved"] <= 64, f"all but the newest: {read['committed']}")
+        learning.end()
+        said, read = verified(learning, 0)
+        check_equal((read["exact"], read["steps_proved"]), (2 * epochs, 2 * epochs), said[-300:])
+        check_equal([(epoch["stream"], epoch["epoch"]) for epoch in read["epochs"]],
+                    [(stream, epoch) for stream in (1, 2) for epoch in range(epochs)], "the epochs")
+
+
+def test_two_jobs_are_compared():
+    """A drill in which tasks die reads what the calm run does; one whose task reads a batch twice does not."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        calm, drill, wrong = (Learning(cluster, *arguments, workers=2, max_restarts=1)
+                              for arguments in ((), ("die=0:9:step",), ("twice=1:20",)))
+        for learning in (calm, drill, wrong):
+            check_equal(learning.end().state, SUCCEEDED, "its end")
+        said = cluster.cadre("verify", str(calm.job), str(drill.job), status=0).stdout.decode()
+        check_in("equal: both were fed the same samples as far as both go: ", said, "the outcome")
+        said = cluster.cadre("verify", str(calm.job), str(wrong.job), status=1).stdout.decode()
+        place = json.loads(cluster.cadre("verify", str(calm.job), str(wrong.job), "--json", status=1).stdout)["difference"]
+        check_in(f"differs: {place['text']}", said, "the outcome")
+        _, read = verified(wrong, 1)
+        differs = [epoch["epoch"] for epoch in read["epochs"] if epoch["verdict"] == "differs"]
+        check_equal((place["what"], place["name"], [place["epoch"]]), ("fed", "train", differs), said)
 
 
 if __name__ == "__main__":
