@@ -127,7 +127,8 @@ def test_two_jobs_are_compared():
         said = cluster.cadre("verify", str(calm.job), str(drill.job), status=0).stdout.decode()
         check_in("equal: both were fed the same samples as far as both go: ", said, "the outcome")
         said = cluster.cadre("verify", str(calm.job), str(wrong.job), status=1).stdout.decode()
-        place = json.loads(cluster.cadre("verify", str(calm.job), str(wrong.job), "--json", status=1).stdout)["difference"]
+        read = cluster.cadre("verify", str(calm.job), str(wrong.job), "--json", status=1).stdout
+        place = json.loads(read)["difference"]
         check_in(f"differs: {place['text']}", said, "the outcome")
         _, read = verified(wrong, 1)
         differs = [epoch["epoch"] for epoch in read["epochs"] if epoch["verdict"] == "differs"]

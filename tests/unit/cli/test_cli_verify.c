@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre verify` as a shell sees it: what it prints, and its exit status. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/program.h"
 #include "tests/unit/client/stub.h"
@@ -76,10 +79,40 @@ static void what_cannot_be_compared_is_usage(void **state)
     assert_verify("3", "0", 2, "", "\"0\" is not the number of a job");
 }
 
+/* On a terminal, and gone when the answer is there; elsewhere there is none. */
+static void what_takes_a_while_has_a_bar(void **state)
+{
+    (void)state;
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int other_end = open(ptsname(terminal), O_RDWR | O_NOCTTY); /* what was written stays */
+    assert_true(other_end >= 0);
+    char address[sizeof stub.address + 32];
+    snprintf(address, sizeof address, "CADRE_COORDINATOR=%s", stub.address);
+    const char *const argv[] = {
+        "sh", "-c", "exec \"$0\" verify 85 2>\"$1\"", CADRE_COMMAND, ptsname(terminal), NULL};
+    const char *const environment[] = {address, "NO_COLOR=1", NULL};
+    const struct program_spec spec = {.argv = argv, .environment = environment};
+    struct program_result result;
+    program_run(&spec, &result);
+    assert_int_equal(result.exit_code, 0);
+    char drawn[4096] = "";
+    ssize_t size = read(terminal, drawn, sizeof drawn - 1);
+    assert_true(size > 0);
+    assert_non_null(strstr(drawn, "\rjudging  "));
+    assert_non_null(strstr(drawn, "/3 epochs ["));
+    assert_string_equal(drawn + size - strlen("\r\033[K"), "\r\033[K");
+    program_result_free(&result);
+    close(other_end);
+    close(terminal);
+    assert_verify("85", NULL, 0, "train", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_proof_has_a_status),
         cmocka_unit_test(a_comparison_has_a_status),
-        cmocka_unit_test(what_cannot_be_compared_is_usage)};
+        cmocka_unit_test(what_cannot_be_compared_is_usage),
+        cmocka_unit_test(what_takes_a_while_has_a_bar)};
     return cmocka_run_group_tests(tests, open_stub, close_stub);
 }

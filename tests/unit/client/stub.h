@@ -36,6 +36,7 @@
 #define JOB_PAGED       82 /* pages, while it goes on */
 #define JOB_PAGED_AGAIN 83 /* the same; it begins again at a checkpoint once, ... */
 #define JOB_PAGED_NEVER 84 /* ... or always */
+#define JOB_LARGE       85 /* epochs whose judging takes a moment */
 #define JOB_UNDONE      80 /* a generation begins one step before its forerunner */
 
 #define STUB_EPOCHS_MAX 5

@@ -68,6 +68,11 @@ static size_t epochs_of(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX
         }
         epochs[3].feed.expected[0] = feed_of(10, 900, false, 3).expected[0];
         return 4;
+    case JOB_LARGE:
+        for (size_t i = 0; i < 3; i++) {
+            epochs[i].source_samples = epochs[i].feed.samples = 50000000;
+        }
+        return 3;
     case JOB_NOTHING:
         return 0;
     default:
