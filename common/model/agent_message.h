@@ -45,6 +45,7 @@ struct agent_arrived {
     uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
     struct cursor cursor;
     struct feed feed; /* of the member that has applied least: at one position all hold the same */
+    struct verified verified; /* the newest that one of them tells: it compared those of all */
 };
 
 struct agent_task_started {

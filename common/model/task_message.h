@@ -10,7 +10,7 @@
 
 /* Of the frames between a program and its daemon; both sides must be equal. Checked first, on both
  * sides. */
-#define TASK_FRAME_VERSION 4
+#define TASK_FRAME_VERSION 5
 
 #define POSITION_NONE UINT64_MAX
 
@@ -39,8 +39,9 @@ enum report_reason {
     REPORT_ABORT,      /* told to abort */
     REPORT_PEER_ERROR, /* a collective failed for want of a peer */
     REPORT_FINISHED,   /* the program called cadre_finish at this position */
-    REPORT_FAILED /* the program's own function failed, or the programs disagree: final for the job
-                   */
+    REPORT_FAILED, /* the program's own function failed, or the programs disagree: final for the job
+                    */
+    REPORT_DIVERGED /* the states of replicas that stand at one position are not the same */
 };
 
 /* What a halt at position S is for. REGROUP takes effect when the program *begins* step S of
@@ -71,6 +72,27 @@ struct feed {
     /* By whole files: what a step should hold are the samples that the workers agreed on, none of
      * which was fed before. */
     enum feed_files files;
+};
+
+/* All replicas of the generation held the same state at `position`: their digests were compared, in
+ * a collective that all of them took part in. A digest is of the bytes of all variables (of those
+ * that are combined when read: their totals) and of registered state. 0: nothing was compared. */
+struct verified {
+    uint64_t position;
+    uint64_t digest;
+};
+
+#define DIVERGENCE_CULPRITS_MAX 8
+
+/* What was found where digests were compared and differed. */
+struct divergence {
+    uint64_t position; /* whose states they were */
+    uint64_t verified; /* the newest position before it whose states were found equal; or where the
+                          generation began */
+    /* Slots of the tasks that hold what is not the majority's, of many the first; 0 of them: there
+     * is no majority, as of two replicas that differ nobody knows who is right. */
+    uint32_t culprits[DIVERGENCE_CULPRITS_MAX];
+    uint32_t culprit_count;
 };
 
 /* Where one stream stands: what a task needs that comes later. */
@@ -124,8 +146,9 @@ struct task_arrive {
     /* The program has begun step wanted - 1: it takes at least so many steps. At most one more than
      * are released; 0: nothing is said. */
     uint64_t wanted;
-    struct cursor cursor; /* of the run that the program stands in: it began it */
-    struct feed feed;     /* of the cursor's epoch, in steps below applied */
+    struct cursor cursor;     /* of the run that the program stands in: it began it */
+    struct feed feed;         /* of the cursor's epoch, in steps below applied */
+    struct verified verified; /* the newest in this generation; at most applied */
 };
 
 /* Only when frozen: on abort, on a peer's error, at halt_at, at the end. */
@@ -138,6 +161,9 @@ struct task_report {
     const char *text;  /* what failed; "" for orderly ones */
     bool begun;      /* the program has begun step `position`: it waits for it, or was inside it */
     uint32_t stream; /* when begun: of that step */
+    uint64_t digest; /* of FINISHED, and of HALT where that is a STOP: of the state, which no later
+                        step compares; 0: not known */
+    struct divergence divergence; /* of DIVERGED */
 };
 
 /* A checkpoint is durable: after fsync of its files and their folder. The chief alone says it:
@@ -150,6 +176,7 @@ struct task_part {
     bool shared;         /* in the job's checkpoint folder, which all hosts see */
     uint64_t size_bytes; /* of the manifest */
     uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the manifest */
+    uint64_t digest; /* of the state that it holds (struct verified); 0: none is compared */
 };
 
 /* What a replica has not done, while the others of its task wait for that. */

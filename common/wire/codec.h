@@ -112,6 +112,9 @@ struct wire_feed {
 };
 void fill_feed(struct wire_feed *storage, const struct feed *feed);
 struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire);
+/* NULL when nothing was compared. */
+Cadre__V1__Verified *fill_verified(Cadre__V1__Verified *storage, const struct verified *verified);
+struct verified take_verified(struct taker *taker, const Cadre__V1__Verified *wire);
 
 void fill_task_exit(struct packer *packer, Cadre__V1__TaskExit *wire, const struct task_exit *end);
 void take_task_exit(
@@ -172,8 +175,14 @@ struct wire_task_up {
     struct wire_feed feed;
     union {
         Cadre__V1__TaskHello hello;
-        Cadre__V1__TaskArrive arrive;
-        Cadre__V1__TaskReport report;
+        struct {
+            Cadre__V1__TaskArrive arrive;
+            Cadre__V1__Verified verified;
+        };
+        struct {
+            Cadre__V1__TaskReport report;
+            Cadre__V1__Divergence divergence;
+        };
         Cadre__V1__TaskPart part;
         Cadre__V1__Progress progress;
         Cadre__V1__TaskJoin join;

@@ -19,6 +19,7 @@ struct wire_agent_up {
     Cadre__V1__Generation generation;
     Cadre__V1__Cursor cursor;
     struct wire_feed feed;
+    Cadre__V1__Verified verified;
     Cadre__V1__TaskExit exit;
     struct wire_task_up said_up;
     Cadre__V1__Gpus gpus;
@@ -93,6 +94,7 @@ static void fill_arrived(struct wire_agent_up *storage, const struct agent_arriv
     wire->cursor = &storage->cursor;
     fill_feed(&storage->feed, &arrived->feed);
     wire->feed = &storage->feed.feed;
+    wire->verified = fill_verified(&storage->verified, &arrived->verified);
     storage->up.arrived = wire;
 }
 
@@ -257,6 +259,7 @@ static void take_arrived(
             wire->wanted == 0 ? 0 : LIMIT_TASKS_PER_JOB - 1),
         .cursor = take_cursor(taker, wire->cursor),
         .feed = take_feed(taker, wire->feed),
+        .verified = take_verified(taker, wire->verified),
     };
 }
 

@@ -108,6 +108,26 @@ void fill_feed(struct wire_feed *storage, const struct feed *feed)
     }
 }
 
+Cadre__V1__Verified *fill_verified(Cadre__V1__Verified *storage, const struct verified *verified)
+{
+    if (verified->digest == 0) {
+        return NULL;
+    }
+    cadre__v1__verified__init(storage);
+    storage->position = verified->position;
+    storage->digest = verified->digest;
+    return storage;
+}
+
+struct verified take_verified(struct taker *taker, const Cadre__V1__Verified *wire)
+{
+    if (wire == NULL) {
+        return (struct verified){0};
+    }
+    return (struct verified){.position = take_position(taker, "Verified.position", wire->position),
+        .digest = take_number(taker, "Verified.digest", wire->digest, 1, UINT64_MAX)};
+}
+
 struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire)
 {
     if (wire == NULL) {

@@ -11,7 +11,7 @@ _Static_assert(
 _Static_assert(
     (int)CADRE__V1__REPORT_REASON__REPORT_REASON_FINISHED == REPORT_FINISHED, "same numbers");
 _Static_assert(
-    (int)CADRE__V1__REPORT_REASON__REPORT_REASON_FAILED == REPORT_FAILED, "same numbers");
+    (int)CADRE__V1__REPORT_REASON__REPORT_REASON_DIVERGED == REPORT_DIVERGED, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_HELLO == TASK_UP_HELLO, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PROGRESS == TASK_UP_PROGRESS, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_JOIN == TASK_UP_JOIN, "same numbers");
@@ -54,6 +54,7 @@ static void fill_arrive(struct wire_task_up *storage, const struct task_arrive *
     wire->cursor = &storage->cursor;
     fill_feed(&storage->feed, &arrive->feed);
     wire->feed = &storage->feed.feed;
+    wire->verified = fill_verified(&storage->verified, &arrive->verified);
     storage->up.arrive = wire;
 }
 
@@ -71,6 +72,15 @@ static void fill_report(
     wire->code = report->reason == REPORT_FAILED ? (int32_t)report->code : CADRE_OK;
     wire->begun = report->begun;
     wire->stream = report->begun ? report->stream : 0;
+    wire->digest = report->digest;
+    if (report->reason == REPORT_DIVERGED) {
+        cadre__v1__divergence__init(&storage->divergence);
+        storage->divergence.position = report->divergence.position;
+        storage->divergence.verified = report->divergence.verified;
+        storage->divergence.culprits = (uint32_t *)report->divergence.culprits;
+        storage->divergence.n_culprits = report->divergence.culprit_count;
+        wire->divergence = &storage->divergence;
+    }
     storage->up.report = wire;
 }
 
@@ -86,6 +96,7 @@ static void fill_part(struct wire_task_up *storage, const struct task_part *part
     wire->sha256 =
         (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)part->sha256};
     wire->shared = part->shared;
+    wire->digest = part->digest;
     storage->up.part = wire;
 }
 
@@ -209,7 +220,7 @@ static void take_hello(
             (struct generation){wire->generation->number, wire->generation->nonce};
     }
     int32_t least = wire->frozen ? REPORT_HALT : 0;
-    int32_t most = wire->frozen ? REPORT_FAILED : 0;
+    int32_t most = wire->frozen ? REPORT_DIVERGED : 0;
     ret_hello->reason =
         (enum report_reason)take_i32(taker, "TaskHello.reason", (int32_t)wire->reason, least, most);
 }
@@ -224,7 +235,29 @@ static void take_arrive(
         .wanted = take_position(taker, "TaskArrive.wanted", wire->wanted),
         .cursor = take_cursor(taker, wire->cursor),
         .feed = take_feed(taker, wire->feed),
+        .verified = take_verified(taker, wire->verified),
     };
+}
+
+static void take_divergence(
+    struct taker *taker, const Cadre__V1__Divergence *wire, struct divergence *ret_divergence)
+{
+    if (!take_present(taker, "TaskReport.divergence", wire)) {
+        return;
+    }
+    *ret_divergence = (struct divergence){
+        .position = take_position(taker, "Divergence.position", wire->position),
+        .verified = take_number(taker, "Divergence.verified", wire->verified, 0, wire->position),
+    };
+    if (!take_count(taker, "Divergence.culprits", wire->n_culprits,
+            CADRE_COUNT_OF(ret_divergence->culprits))) {
+        return;
+    }
+    ret_divergence->culprit_count = (uint32_t)wire->n_culprits;
+    for (size_t i = 0; i < wire->n_culprits; i++) {
+        ret_divergence->culprits[i] =
+            take_u32(taker, "Divergence.culprits", wire->culprits[i], 0, LIMIT_TASKS_PER_JOB - 1);
+    }
 }
 
 static void take_report(
@@ -236,14 +269,18 @@ static void take_report(
         .position = take_position(taker, "TaskReport.position", wire->position),
         .clean = wire->clean,
         .reason = (enum report_reason)take_i32(
-            taker, "TaskReport.reason", (int32_t)wire->reason, REPORT_HALT, REPORT_FAILED),
+            taker, "TaskReport.reason", (int32_t)wire->reason, REPORT_HALT, REPORT_DIVERGED),
         .code = (cadre_status)take_i32(taker, "TaskReport.code", wire->code,
             failed ? CADRE_CANCELLED : CADRE_OK, failed ? CADRE_UNAUTHENTICATED : CADRE_OK),
         .text = take_text(taker, "TaskReport.text", wire->text),
         .begun = wire->begun,
         .stream =
             take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+        .digest = wire->digest,
     };
+    if (ret_report->reason == REPORT_DIVERGED) {
+        take_divergence(taker, wire->divergence, &ret_report->divergence);
+    }
 }
 
 static void take_part(
@@ -254,6 +291,7 @@ static void take_part(
         .position = take_position(taker, "TaskPart.position", wire->position),
         .path = take_path(taker, "TaskPart.path", wire->path),
         .shared = wire->shared,
+        .digest = wire->digest,
         .size_bytes =
             take_number(taker, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
     };

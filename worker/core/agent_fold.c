@@ -72,6 +72,7 @@ void agent_group_reset(struct agent_core *core, uint32_t group)
         .generation = before.generation,
         .members = before.members,
         .broken = before.broken,
+        .verified = before.verified,
         .fed_count = before.fed_count};
     memcpy(reset->fed, before.fed, sizeof(before.fed));
     for (uint32_t i = 0; i < core->places; i++) {
@@ -105,6 +106,7 @@ void agent_say_arrived(
             .wanted_slot = group->wanted_slot,
             .cursor = group->cursor,
             .feed = group->feed,
+            .verified = group->verified,
         };
     }
 }
@@ -194,6 +196,9 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         leave_minima(group, task, arrive);
     }
     agent_fed_leave(group, task, &arrive->cursor);
+    if (arrive->verified.digest != 0 && arrive->verified.position >= group->verified.position) {
+        group->verified = arrive->verified;
+    }
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;

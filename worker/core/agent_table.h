@@ -88,7 +88,8 @@ struct agent_group {
     uint64_t wanted; /* the most that a member wants */
     uint32_t wanted_slot;
     struct cursor cursor;
-    struct feed feed; /* of the member that has applied least */
+    struct feed feed;         /* of the member that has applied least */
+    struct verified verified; /* the newest that a member tells */
     struct agent_fed fed[AGENT_FED_MAX];
     uint32_t fed_count; /* the newest is the last */
 };

@@ -133,9 +133,10 @@ static void sync_failed(struct task_core *core, const char *text, struct task_ac
     }
 }
 
-static void edge(struct task_core *core, struct task_actions *out)
+static void edge(struct task_core *core, uint64_t digest, struct task_actions *out)
 {
     if (task_core_stops_next(core)) {
+        core->digest = digest;
         task_freeze(core, REPORT_HALT, "", out);
         CADRE_ASSERT(task_core_stops(core));
     }
@@ -150,9 +151,42 @@ static void preempt(
     task_say_preempt(core, out);
 }
 
-static void finish(struct task_core *core, struct task_actions *out)
+/* Of another generation than this one nothing is known: the shell says it under the lock in which
+ * it saw which one it is in. */
+static void verify(struct task_core *core, const struct verified *verified)
+{
+    CADRE_ASSERT(verified->digest != 0);
+    if (core->phase == TASK_RUN) {
+        CADRE_ASSERT(verified->position <= core->position);
+        CADRE_ASSERT(core->verified.digest == 0 || verified->position >= core->verified.position);
+        core->verified = *verified;
+    }
+}
+
+static void diverge(
+    struct task_core *core, const struct task_event *event, struct task_actions *out)
+{
+    CADRE_ASSERT(event->divergence->verified <= event->divergence->position);
+    CADRE_ASSERT(!core->applying);
+    bool frozen = core->phase == TASK_FROZEN && !task_is_orderly(core->reason) &&
+                  core->reason != REPORT_FAILED;
+    if (core->phase != TASK_RUN && !frozen) {
+        return;
+    }
+    core->divergence = *event->divergence;
+    if (frozen) {
+        core->reason = REPORT_DIVERGED;
+        task_copy_text(core->text, sizeof(core->text), event->text);
+        task_say_report(core, out);
+    } else {
+        task_freeze(core, REPORT_DIVERGED, event->text, out);
+    }
+}
+
+static void finish(struct task_core *core, uint64_t digest, struct task_actions *out)
 {
     core->finished = true;
+    core->digest = digest;
     core->begun = false;
     task_settle(core, out);
 }
@@ -235,7 +269,7 @@ void task_core_step(
         task_take_end(core, &event->cursor, out);
         break;
     case TASK_EVENT_EDGE:
-        edge(core, out);
+        edge(core, event->digest, out);
         break;
     case TASK_EVENT_PREEMPT:
         preempt(core, event->preempt, out);
@@ -244,7 +278,13 @@ void task_core_step(
         keep_part(core, event->part, out);
         break;
     case TASK_EVENT_FINISH:
-        finish(core, out);
+        finish(core, event->digest, out);
+        break;
+    case TASK_EVENT_VERIFIED:
+        verify(core, &event->verified);
+        break;
+    case TASK_EVENT_DIVERGED:
+        diverge(core, event, out);
         break;
     }
     CADRE_ASSERT(core->generation.number >= generation);

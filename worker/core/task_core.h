@@ -77,11 +77,14 @@ struct task_core {
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
-    bool begun;            /* the program waits for step `position`, or is inside it: */
-    uint32_t begun_stream; /* of this stream. Both outlive a generation. */
-    uint64_t published;    /* newest published checkpoint that it knows of, or POSITION_NONE */
-    cadre_status code;     /* not OK: the program failed, finally; of REPORT_FAILED */
-    struct task_part part; /* the newest; its path is part_path */
+    bool begun;               /* the program waits for step `position`, or is inside it: */
+    uint32_t begun_stream;    /* of this stream. Both outlive a generation. */
+    uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
+    cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
+    struct verified verified; /* the newest in this generation */
+    uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
+    struct divergence divergence; /* of REPORT_DIVERGED */
+    struct task_part part;        /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
     bool preempted; /* it was told to leave, or to save: */
     struct task_preempt preempt;
@@ -134,13 +137,18 @@ enum task_event_type {
      * cursor.steps steps. Nothing when the program stands in another epoch. */
     TASK_EVENT_END,
     /* The program begins the step where it stands: all that it does between two is done. Needed
-     * where a STOP takes effect only. */
+     * where a STOP takes effect only. `digest` of its state, for the report; 0: not known. */
     TASK_EVENT_EDGE,
     TASK_EVENT_PREEMPT, /* the task has to leave its machine, or its program wants that: preempt */
     TASK_EVENT_PART,    /* a checkpoint part is durable: part, whose generation the core fills in */
     /* The program is done with its last step, and in this generation with its last checkpoint: said
-     * again in the next one. */
-    TASK_EVENT_FINISH
+     * again in the next one. `digest` as of EDGE. */
+    TASK_EVENT_FINISH,
+    /* The replicas' states at verified.position were found equal. Told with the next arrival. */
+    TASK_EVENT_VERIFIED,
+    /* They were found not to be the same: divergence, text. Whatever step was under way is not
+     * applied. Also one that is frozen already, and not in order, says so. */
+    TASK_EVENT_DIVERGED
 };
 
 struct task_event {
@@ -154,6 +162,9 @@ struct task_event {
     const struct task_stream *stream;
     const struct task_stall *stall;
     const struct task_preempt *preempt;
+    const struct divergence *divergence;
+    struct verified verified;
+    uint64_t digest;
     cadre_status code;
     const char *text;
 };

@@ -80,6 +80,7 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
             .wanted = core->wanted > core->resume ? core->wanted : 0,
             .cursor = core->cursor,
             .feed = core->feed,
+            .verified = core->verified,
         };
     }
 }
@@ -177,7 +178,11 @@ void task_say_report(struct task_core *core, struct task_actions *out)
             .text = core->text,
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
+            .digest = task_is_orderly(core->reason) ? core->digest : 0,
         };
+        if (core->reason == REPORT_DIVERGED) {
+            up->report.divergence = core->divergence;
+        }
     }
 }
 

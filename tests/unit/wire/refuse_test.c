@@ -41,8 +41,8 @@ static void task_up_fields(void **state)
     BEND_UP(sample_hello, hello.position, LIMIT_POSITION + 1, INVALID, "TaskHello.position");
     BEND_UP(sample_hello, hello.released, UINT64_MAX, INVALID, "TaskHello.released");
     BEND_UP(sample_hello, hello.arrived, UINT64_MAX, INVALID, "TaskHello.arrived");
-    BEND_UP(sample_hello, hello.reason, (enum report_reason)6, INVALID,
-        "TaskHello.reason is 6; it must be from 1 to 5");
+    BEND_UP(sample_hello, hello.reason, (enum report_reason)7, INVALID,
+        "TaskHello.reason is 7; it must be from 1 to 6");
     BEND_UP(sample_hello, hello.reason, (enum report_reason)0, INVALID, "TaskHello.reason is 0");
     BEND_UP(sample_arrive, arrive.generation.number, 0, INVALID, "Generation.number is 0");
     BEND_UP(sample_arrive, arrive.up_to, UINT64_MAX, INVALID, "TaskArrive.up_to");
@@ -54,6 +54,8 @@ static void task_up_fields(void **state)
     BEND_UP(sample_arrive, arrive.cursor.stream, STREAM_ANY, INVALID, "Cursor.stream");
     BEND_UP(sample_arrive, arrive.feed.steps, LIMIT_POSITION + 1, INVALID, "Feed.steps");
     BEND_UP(sample_arrive, arrive.feed.samples, LIMIT_POSITION + 1, INVALID, "Feed.samples");
+    BEND_UP(
+        sample_arrive, arrive.verified.position, LIMIT_POSITION + 1, INVALID, "Verified.position");
     free(address);
 
     struct metric metrics[LIMIT_METRICS + 1];
@@ -82,6 +84,13 @@ static void task_up_fields(void **state)
     assert_error(send_task_up(&report), INVALID, &error, "TaskReport.reason is 0");
     report.report.reason = REPORT_FAILED;
     assert_error(send_task_up(&report), INVALID, &error, "TaskReport.code is 0; it must be from 1");
+    report.report.reason = REPORT_DIVERGED;
+    report.report.divergence = (struct divergence){.position = 3, .verified = 4};
+    assert_error(send_task_up(&report), INVALID, &error, "Divergence.verified is 4");
+    report.report.divergence.verified = 3;
+    report.report.divergence.culprit_count = 1;
+    report.report.divergence.culprits[0] = LIMIT_TASKS_PER_JOB;
+    assert_error(send_task_up(&report), INVALID, &error, "Divergence.culprits is 16384");
     report.report.reason = REPORT_PEER_ERROR;
     report.report.begun = true;
     report.report.stream = STREAM_ANY;

@@ -68,6 +68,8 @@ const struct sample samples[] = {
     {"task_up arrive, bare", &kinds[KIND_task_up], &arrive_bare},
     {"task_up report", &kinds[KIND_task_up], &report},
     {"task_up report, bare", &kinds[KIND_task_up], &report_bare},
+    {"task_up report, finished", &kinds[KIND_task_up], &report_finished},
+    {"task_up report, diverged", &kinds[KIND_task_up], &report_diverged},
     {"task_up join", &kinds[KIND_task_up], &join},
     {"task_up join, without a batch", &kinds[KIND_task_up], &join_without_batch},
     {"task_up stream", &kinds[KIND_task_up], &stream},

@@ -71,6 +71,7 @@ const struct task_up sample_arrive = {
             .wanted = 200,
             .cursor = CURSOR,
             .feed = FEED,
+            .verified = {198, UINT64_MAX},
         },
 };
 /* What is fed can be nothing and known to be nothing. */
@@ -95,6 +96,27 @@ static const struct task_up report = {
             .begun = true,
             .stream = 31,
         },
+};
+static const struct task_up report_finished = {
+    .type = TASK_UP_REPORT,
+    .report = {.generation = GENERATION,
+        .position = 302,
+        .clean = true,
+        .reason = REPORT_FINISHED,
+        .text = "",
+        .digest = 303},
+};
+static const struct task_up report_diverged = {
+    .type = TASK_UP_REPORT,
+    .report = {.generation = GENERATION,
+        .position = 306,
+        .clean = true,
+        .reason = REPORT_DIVERGED,
+        .text = "replica 1 differs",
+        .divergence = {.position = 305,
+            .verified = 304,
+            .culprits = {1, LIMIT_TASKS_PER_JOB - 1},
+            .culprit_count = 2}},
 };
 static const struct task_up report_bare = {
     .type = TASK_UP_REPORT,
@@ -138,6 +160,7 @@ static const struct task_up part = {
             .shared = true,
             .size_bytes = LIMIT_MANIFEST_BYTES,
             .sha256 = HASH(1),
+            .digest = 304,
         },
 };
 static const struct task_up progress = {.type = TASK_UP_PROGRESS, .progress = PROGRESS};
@@ -342,6 +365,7 @@ const struct agent_up sample_agent_arrived = {
             .wanted_slot = 5,
             .cursor = CURSOR,
             .feed = FEED,
+            .verified = {599, 1},
         },
 };
 static const struct agent_up started = {

@@ -23,6 +23,7 @@ static const struct {
     {"TaskArrive.applied", "TaskArrive.up_to"},
     {"AgentArrived.applied", "AgentArrived.up_to"},
     {"Cursor.first", "Cursor.begin"},
+    {"Divergence.verified", "Divergence.position"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
     {"AgentStop.job", "TaskRef.job"},
     {"AgentTell.job", "TaskRef.job"},

@@ -427,7 +427,8 @@ static void fill_arrived(const struct core_inside *inside, uint32_t slot,
         .wanted = arrive->wanted,
         .wanted_slot = slot,
         .cursor = arrive->cursor,
-        .feed = arrive->feed};
+        .feed = arrive->feed,
+        .verified = arrive->verified};
 }
 
 void core_inside_up(

@@ -353,6 +353,27 @@ void task_preempt(struct task *task, bool stops)
     locked_step(task, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
 }
 
+void task_verified(struct task *task, struct generation generation, const struct verified *verified)
+{
+    CADRE_ASSERT(verified->digest != 0);
+    pthread_mutex_lock(&task->lock);
+    if (generation_equal(task->core.generation, generation)) {
+        task_step(task, &(struct task_event){.type = TASK_EVENT_VERIFIED, .verified = *verified});
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
+void task_diverged(struct task *task, struct generation generation,
+    const struct divergence *divergence, const char *text)
+{
+    pthread_mutex_lock(&task->lock);
+    if (generation_equal(task->core.generation, generation)) {
+        task_step(task, &(struct task_event){
+                            .type = TASK_EVENT_DIVERGED, .divergence = divergence, .text = text});
+    }
+    pthread_mutex_unlock(&task->lock);
+}
+
 bool task_finish(struct task *task, struct generation generation)
 {
     pthread_mutex_lock(&task->lock);

@@ -149,6 +149,14 @@ bool task_halted(struct task *task);
 void task_progress(struct task *task, const struct progress *progress);
 void task_shards(struct task *task, const struct shards_report *shards);
 
+/* What the replicas of `generation` found when they compared their states: nothing when that is
+ * over already. Found different, the task freezes and says so; strategy_regroup waits for what
+ * comes. */
+void task_verified(
+    struct task *task, struct generation generation, const struct verified *verified);
+void task_diverged(struct task *task, struct generation generation,
+    const struct divergence *divergence, const char *text);
+
 /* Reports that the program is done in `generation`: false when another one is planned already, in
  * which it may be the chief, and has to save first. task_await_bye then waits for permission to go.
  * *ret_void: the task was replaced, its process must end without doing anything more; the error
