@@ -178,6 +178,17 @@ static void leave_minima(
     }
 }
 
+/* Whether it is of a newer position than is known. */
+static bool take_verified(struct agent_group *group, const struct verified *verified)
+{
+    bool newer = group->verified.digest == 0 || verified->position > group->verified.position;
+    if (verified->digest == 0 || (!newer && verified->position < group->verified.position)) {
+        return false;
+    }
+    group->verified = *verified;
+    return newer;
+}
+
 void agent_arrive(struct agent_core *core, struct agent_task *task,
     const struct task_arrive *arrive, struct agent_actions *out)
 {
@@ -196,9 +207,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         leave_minima(group, task, arrive);
     }
     agent_fed_leave(group, task, &arrive->cursor);
-    if (arrive->verified.digest != 0 && arrive->verified.position >= group->verified.position) {
-        group->verified = arrive->verified;
-    }
+    bool compared = take_verified(group, &arrive->verified);
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;
@@ -214,7 +223,8 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     if (due && !group->broken) {
         fold(core, task->group);
     }
-    if ((due || wants_more) && !group->broken) {
+    /* Where nobody moves on, as when all save, nothing else would tell it. */
+    if ((due || wants_more || (compared && group->folded)) && !group->broken) {
         agent_say_arrived(core, group, out);
     }
     if (first && group->folded) {

@@ -160,6 +160,7 @@ static void verify(struct task_core *core, const struct verified *verified)
         CADRE_ASSERT(verified->position <= core->position);
         CADRE_ASSERT(core->verified.digest == 0 || verified->position >= core->verified.position);
         core->verified = *verified;
+        core->verified_told = false;
     }
 }
 

@@ -82,6 +82,7 @@ struct task_core {
     uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
     cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
     struct verified verified; /* the newest in this generation */
+    bool verified_told;       /* an arrival told it */
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
     struct divergence divergence; /* of REPORT_DIVERGED */
     struct task_part part;        /* the newest; its path is part_path */

@@ -70,6 +70,7 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
     CADRE_ASSERT(core->wanted_told <= core->wanted);
     core->claimed = true;
     core->told = core->position;
+    core->verified_told = true;
     core->wanted_told = core->wanted;
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {

@@ -147,7 +147,8 @@ void task_take_ready(
  * further step says so by nothing else. */
 void task_take_flush(struct task_core *core, struct task_actions *out)
 {
-    bool news = core->position > core->told || task_is_silent(core);
+    bool compared = core->verified.digest != 0 && !core->verified_told;
+    bool news = core->position > core->told || compared || task_is_silent(core);
     CADRE_ASSERT(core->phase != TASK_RUN || core->told <= core->position);
     if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
         task_say_arrive(core, out);

@@ -28,6 +28,37 @@ static void test_arrivals_are_folded(void **state)
     fixture_close(fixture);
 }
 
+static void compares(struct fixture *fixture, struct task_ref task, uint64_t position)
+{
+    says(fixture, task,
+        &(struct task_up){.type = TASK_UP_ARRIVE,
+            .arrive = {.generation = FIRST,
+                .up_to = 4,
+                .applied = 2,
+                .cursor = {.stream = 1},
+                .verified = {.position = position, .digest = 7}}});
+}
+
+/* Also where nobody moves on, as when all save; by one of them. */
+static void test_what_was_compared_is_told(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_two_members();
+    compares(fixture, task_of(1, 0, 1), 0); /* with the first of the other */
+    expect(fixture, "");
+    arrives(fixture, task_of(1, 1, 2), 4, 2);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 fed 0 stream 1 verified 0\n");
+    compares(fixture, task_of(1, 1, 2), 2);
+    expect(fixture, "send arrived job 1 g1 tasks 2 up to 4 applied 2 fed 0 stream 1 verified 2\n");
+    compares(fixture, task_of(1, 0, 1), 2); /* known */
+    compares(fixture, task_of(1, 0, 1), 1);
+    expect(fixture, "");
+    plain(fixture, AGENT_EVENT_LINK_DOWN);
+    welcome(fixture);
+    assert_non_null(strstr(fixture->transcript.text, " verified 2\n"));
+    fixture_close(fixture);
+}
+
 static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t wanted)
 {
     says(fixture, task,
@@ -179,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrivals_are_folded),
+        cmocka_unit_test(test_what_was_compared_is_told),
         cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
         cmocka_unit_test(test_nothing_is_taken_back),
         cmocka_unit_test(test_each_run_is_folded),

@@ -240,6 +240,29 @@ static void test_flush_tells_what_is_applied(void **state)
                  "send arrive g2 up to 1 applied 1 stream 1\n");
 }
 
+/* A checkpoint waits for that, too. */
+static void test_flush_tells_what_was_compared(void **state)
+{
+    (void)state;
+    const struct task_event compared = {
+        .type = TASK_EVENT_VERIFIED, .verified = {.position = 1, .digest = 7}};
+    struct fixture fixture = fixture_running(2);
+    fixture.core.window_steps = 16;
+    release(&fixture, 2);
+    apply_step(&fixture, 0);
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    forget(&fixture);
+    step(&fixture, &compared);
+    expect(&fixture, "");
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "send arrive g1 up to 2 applied 1 stream 1 verified 1\n");
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "");
+    plan_after_abort(&fixture); /* of another generation nothing is known */
+    simple(&fixture, TASK_EVENT_FLUSH, 0);
+    expect(&fixture, "send arrive g2 up to 1 applied 1 stream 1\n");
+}
+
 /* A program that does something else for long between two steps has told where it stands; one that
  * steps on is asked for no message. */
 static void test_who_stands_still_has_told_where(void **state)
@@ -554,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_window_outlives_a_generation),
         cmocka_unit_test(test_feed_follows_the_epoch),
         cmocka_unit_test(test_flush_tells_what_is_applied),
+        cmocka_unit_test(test_flush_tells_what_was_compared),
         cmocka_unit_test(test_who_stands_still_has_told_where),
         cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
         cmocka_unit_test(test_the_end_of_data_is_told_when_it_is_found),

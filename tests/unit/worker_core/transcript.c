@@ -45,6 +45,9 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         if (up->arrive.feed.samples > 0) {
             line(transcript, " fed %" PRIu64, up->arrive.feed.samples);
         }
+        if (up->arrive.verified.digest != 0) {
+            line(transcript, " verified %" PRIu64, up->arrive.verified.position);
+        }
         if (up->arrive.wanted > up->arrive.applied) { /* else it is done with that */
             line(transcript, " wants %" PRIu64, up->arrive.wanted);
         }
@@ -142,6 +145,9 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
             " fed %" PRIu64 " stream %u",
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
             up->arrived.applied, up->arrived.feed.samples, up->arrived.cursor.stream);
+        if (up->arrived.verified.digest != 0) {
+            line(transcript, " verified %" PRIu64, up->arrived.verified.position);
+        }
         if (up->arrived.wanted != 0) {
             line(
                 transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);
