@@ -85,6 +85,7 @@ struct core_checkpoint {
     bool shared;
     uint64_t manifest_bytes;
     uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
+    uint64_t digest; /* of the state that it holds, as in struct verified; 0: not compared */
     char path[LIMIT_FILE_NAME_BYTES];
 };
 
@@ -205,6 +206,7 @@ struct core_restore_job {
     struct core_ending ending_as;
     bool has_checkpoint;
     struct core_checkpoint checkpoint;
+    struct verified verified; /* as recorded last */
     const struct core_restore_task *tasks;
     size_t task_count;
     const struct stream_position *streams; /* of the epochs that are known, newest of each stream */
@@ -281,7 +283,10 @@ enum core_record_type {
     CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
     CORE_RECORD_UNDRAINED,       /* it is over */
     CORE_RECORD_CHECKPOINT_LOST, /* a published one is damaged: the one before it counts */
-    CORE_RECORD_ORIGIN /* the checkpoint of another job that it goes on from is another one now */
+    CORE_RECORD_ORIGIN,  /* the checkpoint of another job that it goes on from is another one now */
+    CORE_RECORD_VERIFIED /* the newest position whose states were found equal, and not with a
+                            checkpoint; now and then; its fsync may lag. A plan that resumes before
+                            it makes it void */
 };
 
 struct core_record {
@@ -339,6 +344,7 @@ struct core_record {
         struct cursor end_of_data; /* steps is known */
         struct core_checkpoint checkpoint;
         struct core_checkpoint_lost lost;
+        struct verified verified;
         struct {
             struct generation generation;
             uint64_t position;
@@ -441,7 +447,7 @@ struct core_action {
 };
 
 /* A step appends at most this many actions; when more is due, core_wake_us() says "now". */
-#define CORE_ACTIONS_PER_STEP_MAX 64
+#define CORE_ACTIONS_PER_STEP_MAX 66
 
 struct core_actions {
     struct core_action *items; /* the caller's array */
@@ -501,6 +507,8 @@ struct core_job_view {
     uint32_t halt_stream;
     bool has_checkpoint; /* the newest published one */
     struct core_checkpoint checkpoint;
+    struct verified
+        verified; /* the newest position whose states were found equal; digest 0: none */
     /* Its tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
     struct crew crew;

@@ -111,6 +111,7 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     entry->code = job->code;
     entry->exit_code = job->exit_code;
     entry->position = job->position;
+    entry->verified = restore->verified;
     entry->generation = restore->generation.number;
     entry->restarts = restore->restarts;
     entry->restores = job->restores;

@@ -40,7 +40,8 @@ struct directory_entry {
     enum job_state state; /* final one once it ended */
     cadre_status code;
     int32_t exit_code;
-    uint64_t position; /* committed for sure: of a live job the core may know more */
+    uint64_t position;        /* committed for sure: of a live job the core may know more */
+    struct verified verified; /* as recorded */
     uint64_t generation;
     char text[LIMIT_TEXT_BYTES];                 /* of a live job: what was shown last */
     char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* the newest, as "checkpoints/<name>" */

@@ -111,6 +111,9 @@ static void note_checkpoint(
         engine_break(engine, &error);
         return;
     }
+    if (checkpoint->digest != 0 && checkpoint->position >= entry->verified.position) {
+        entry->verified = (struct verified){checkpoint->position, checkpoint->digest};
+    }
     if (directory_checkpoint_surplus(entry) != NULL) {
         engine_note_surplus(engine, entry->id);
     }
@@ -157,6 +160,9 @@ void engine_note_record(struct engine *engine, size_t action)
         entry->generation = record->plan.generation.number;
         entry->restarts = record->plan.restarts;
         entry->position = record->plan.resume;
+        if (entry->verified.position > record->plan.resume) {
+            entry->verified = (struct verified){0};
+        }
         keep_roster(engine, record->job, action);
         break;
     case CORE_RECORD_CHECKPOINT:
@@ -164,6 +170,9 @@ void engine_note_record(struct engine *engine, size_t action)
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
         directory_checkpoint_lose(entry, &record->lost);
+        break;
+    case CORE_RECORD_VERIFIED:
+        entry->verified = record->verified;
         break;
     case CORE_RECORD_ORIGIN:
         entry->origin = record->checkpoint;

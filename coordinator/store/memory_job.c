@@ -133,6 +133,7 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_BACKED:
     case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_ORIGIN:
+    case CORE_RECORD_VERIFIED:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
     case CORE_RECORD_DONE:
@@ -243,6 +244,9 @@ static void apply_plan(struct memory_job *job, const struct store_record *record
     restore->resume = resume;
     restore->restarts = core->plan.restarts;
     restore->released = resume;
+    if (restore->verified.position > resume) {
+        restore->verified = (struct verified){0};
+    }
     job->up_to = resume;
 }
 
@@ -406,6 +410,9 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_ORIGIN:
         job->row.restores = true;
         job->row.origin = core->checkpoint;
+        break;
+    case CORE_RECORD_VERIFIED:
+        restore->verified = core->verified;
         break;
     case CORE_RECORD_DONE:
         restore->done = true;

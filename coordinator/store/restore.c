@@ -58,6 +58,15 @@ void restore_note_fed(const struct core_restore_job *restore, const struct curso
     }
 }
 
+void restore_note_verified(struct core_restore_job *restore)
+{
+    const struct core_checkpoint *saved = &restore->checkpoint;
+    bool newer = restore->verified.digest == 0 || saved->position > restore->verified.position;
+    if (restore->has_checkpoint && saved->digest != 0 && newer) {
+        restore->verified = (struct verified){.position = saved->position, .digest = saved->digest};
+    }
+}
+
 uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending)
 {
     if (restore->done) {

@@ -25,6 +25,9 @@ void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t s
 void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
     uint64_t steps, uint64_t *fed);
 
+/* The newest checkpoint may tell more than what is recorded of itself. */
+void restore_note_verified(struct core_restore_job *restore);
+
 /* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
  * it stood when it was being ended, or its end. */
 uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending);

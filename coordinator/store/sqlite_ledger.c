@@ -12,7 +12,8 @@ void column_checkpoint(sqlite3_stmt *statement, int column, struct core_checkpoi
         .generation = {.number = column_u64(statement, column + 1),
             .nonce = column_u64(statement, column + 2)},
         .shared = column_u64(statement, column + 3) != 0,
-        .manifest_bytes = column_u64(statement, column + 5)};
+        .manifest_bytes = column_u64(statement, column + 5),
+        .digest = column_u64(statement, column + 7)};
     column_text_into(statement, column + 4, ret_checkpoint->path, sizeof ret_checkpoint->path);
     const void *hash = sqlite3_column_blob(statement, column + 6);
     if (hash != NULL && sqlite3_column_bytes(statement, column + 6) == LIMIT_SHA256_BYTES) {

@@ -125,6 +125,15 @@ static cadre_status take_lost(void *user, sqlite3_stmt *row, struct cadre_error 
     return CADRE_OK;
 }
 
+static cadre_status take_verified(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    restore->verified =
+        (struct verified){.position = column_u64(row, 0), .digest = column_u64(row, 1)};
+    return CADRE_OK;
+}
+
 static cadre_status take_ending(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
@@ -190,6 +199,10 @@ static cadre_status load_parts(
         "SELECT " CHECKPOINT_COLUMNS
         " FROM checkpoint WHERE job = ?1 ORDER BY position DESC LIMIT 1",
         id, take_checkpoint, restore, error));
+    CADRE_TRY(statements_each(statements, "read which states of a job were found equal",
+        "SELECT " VERIFIED_COLUMNS " FROM verified WHERE job = ?1", id, take_verified, restore,
+        error));
+    restore_note_verified(restore);
     CADRE_TRY(statements_each(statements, "read how a job was being ended",
         "SELECT state, code, exit_code, text, committed FROM ending WHERE job = ?1", id,
         take_ending, loader, error));

@@ -76,18 +76,28 @@ static cadre_status from_3(struct statements *statements, struct cadre_error *er
         "UPDATE job SET first_us = started_us; UPDATE meta SET version = 4", error);
 }
 
-/* Version 5 has checksums. What else it brings goes before them. */
+/* Version 5 has checksums: those of what it is now, with what later versions bring. */
 static cadre_status from_4(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 4";
     CADRE_TRY(statements_execute(statements, doing, schema_of_version_5, error));
-    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 5", error));
-    return schema_fill_version_5(statements, error);
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_6, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 6", error));
+    return schema_fill_sums(statements, error);
+}
+
+/* Version 6 knows which states were found equal. */
+static cadre_status from_5(struct statements *statements, struct cadre_error *error)
+{
+    static const char doing[] = "migrate it from version 5";
+    CADRE_TRY(statements_execute(statements, doing, schema_of_version_6, error));
+    CADRE_TRY(statements_execute(statements, doing, "UPDATE meta SET version = 6", error));
+    return schema_fill_version_6(statements, error);
 }
 
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error)
 {
-    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 5);
+    CADRE_ASSERT(version >= 1 && version < STORE_VERSION && STORE_VERSION == 6);
     CADRE_TRY(statements_execute(statements, "begin to migrate it", "BEGIN IMMEDIATE", error));
     cadre_status status = version == 1 ? from_1(statements, error) : CADRE_OK;
     if (status == CADRE_OK && version <= 2) {
@@ -97,7 +107,7 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
         status = from_3(statements, error);
     }
     if (status == CADRE_OK) {
-        status = from_4(statements, error);
+        status = version <= 4 ? from_4(statements, error) : from_5(statements, error);
     }
     if (status == CADRE_OK) {
         status = statements_execute(statements, "end to migrate it", "COMMIT", error);

@@ -104,11 +104,20 @@ const char schema_of_version_5[] =
                 ADD_SUM("roster") ADD_SUM("control") ADD_SUM("stream") ADD_SUM("feed")
                     ADD_SUM("ending");
 
+/* What was found equal of the states: with each checkpoint, and of each job. */
+const char schema_of_version_6[] =
+    "ALTER TABLE origin ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE checkpoint ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE verified(" JOB_KEY
+    "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL);";
+
 #define SCHEMA_SUM                                                                                 \
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \
     " FROM (SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name))"
+#define FILL_META_SUMS                                                                             \
+    "UPDATE meta SET schema_sum = " SCHEMA_SUM "; UPDATE meta SET sum = " META_SUM
 
-cadre_status schema_fill_version_5(struct statements *statements, struct cadre_error *error)
+cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "fill in its checksums";
     for (size_t i = 0; i < LEDGER_TABLE_COUNT; i++) {
@@ -125,9 +134,21 @@ cadre_status schema_fill_version_5(struct statements *statements, struct cadre_e
     }
     return statements_execute(statements, doing,
         "UPDATE job SET sum = " JOB_SUM ";"
-        "UPDATE meta SET cluster = random() | 1; UPDATE meta SET schema_sum = " SCHEMA_SUM
-        "; UPDATE meta SET sum = " META_SUM,
+        "UPDATE meta SET cluster = random() | 1; " FILL_META_SUMS,
         error);
+}
+
+/* A row that is damaged stays so. */
+#define CHECKPOINT_COLUMNS_OF_5                                                                    \
+    "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+#define FILL_CHECKPOINT_SUMS(table)                                                                \
+    "UPDATE " table " SET sum = " SUM_OF(table, CHECKPOINT_COLUMNS) " WHERE sum IS " SUM_OF(       \
+        table, CHECKPOINT_COLUMNS_OF_5) ";"
+
+cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error)
+{
+    return statements_execute(statements, "fill in its checksums",
+        FILL_CHECKPOINT_SUMS("origin") FILL_CHECKPOINT_SUMS("checkpoint") FILL_META_SUMS, error);
 }
 
 cadre_status statements_update_meta(
@@ -152,6 +173,7 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_3, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_4, error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_5, error));
+    CADRE_TRY(statements_execute(statements, "make its tables", schema_of_version_6, error));
     sqlite3_stmt *insert = NULL;
     if (sqlite3_prepare_v2(statements->database,
             "INSERT INTO meta(version, secret, job_id_max) VALUES(?1, ?2, 0)", -1, &insert,
@@ -165,7 +187,7 @@ static cadre_status create(struct statements *statements, const uint8_t fresh[ST
     if (result != SQLITE_DONE) {
         return statements_fail(statements, "make its tables", error);
     }
-    CADRE_TRY(schema_fill_version_5(statements, error));
+    CADRE_TRY(schema_fill_sums(statements, error));
     return statements_execute(statements, "make its tables", "COMMIT", error);
 }
 

@@ -28,7 +28,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_STARTS] = "UPDATE meta SET starts = ?1",
     [STATEMENT_META_IS_WHOLE] = "SELECT sum IS " META_SUM " FROM meta",
     [STATEMENT_META_SUM] = "UPDATE meta SET sum = " META_SUM,
-    [STATEMENT_ORIGIN] = PUT("origin", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),
+    [STATEMENT_ORIGIN] = PUT("origin", CHECKPOINT_COLUMNS, FIRST_9),
     [STATEMENT_STARTED] =
         "UPDATE job SET started_us = ?2, incarnation_max = ?3,"
         " first_us = CASE first_us WHEN 0 THEN ?2 ELSE first_us END WHERE id = ?1",
@@ -80,11 +80,13 @@ static const char *const SQL[STATEMENT_COUNT] = {
         "  (SELECT min(position) FROM checkpoint WHERE job = ?1))",
     [STATEMENT_STREAM] = PUT("stream", STREAM_COLUMNS, "?1, ?2, ?3, ?4, ?5"),
     [STATEMENT_END_OF_DATA] = PUT("end_of_data", END_OF_DATA_COLUMNS, FIRST_6),
-    [STATEMENT_CHECKPOINT] = PUT("checkpoint", CHECKPOINT_COLUMNS, FIRST_6 ", ?7, ?8"),
+    [STATEMENT_CHECKPOINT] = PUT("checkpoint", CHECKPOINT_COLUMNS, FIRST_9),
     [STATEMENT_DROP_CHECKPOINT] = "DELETE FROM checkpoint WHERE job = ?1 AND position = ?2",
     [STATEMENT_LOST] = "INSERT " INSERT("lost", LOST_COLUMNS,
         "?1, ?2, ?3") " ON CONFLICT(job) DO UPDATE SET position = ?2, why = ?3, sum = excluded.sum"
                       " WHERE position <= ?2 OR sum IS NOT " SUM_OF("lost", LOST_COLUMNS),
+    [STATEMENT_VERIFIED] = PUT("verified", VERIFIED_COLUMNS, "?1, ?2, ?3"),
+    [STATEMENT_PLAN_VERIFIED] = "DELETE FROM verified WHERE job = ?1 AND position > ?2",
     [STATEMENT_DONE] = PUT("done", DONE_COLUMNS, "?1, ?2, ?3, ?4"),
     [STATEMENT_TASK_EXIT] = PUT("task_exit", TASK_EXIT_COLUMNS, FIRST_6 ", ?7"),
     [STATEMENT_ENDING] = PUT("ending", ENDING_COLUMNS, FIRST_6),

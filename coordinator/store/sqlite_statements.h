@@ -47,6 +47,8 @@ enum statement {
     STATEMENT_CHECKPOINT,
     STATEMENT_DROP_CHECKPOINT,
     STATEMENT_LOST,
+    STATEMENT_VERIFIED,
+    STATEMENT_PLAN_VERIFIED,
     STATEMENT_DONE,
     STATEMENT_TASK_EXIT,
     STATEMENT_ENDING,
@@ -212,9 +214,12 @@ extern const char schema_of_version_2[];
 extern const char schema_of_version_3[];
 extern const char schema_of_version_4[];
 extern const char schema_of_version_5[];
+extern const char schema_of_version_6[];
 
 /* The cluster's number and every checksum, of a ledger that has none yet. */
-cadre_status schema_fill_version_5(struct statements *statements, struct cadre_error *error);
+cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
+/* Those that are other ones since version 6, of a ledger whose own are whole. */
+cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error);
 
 /* One transaction; `version` is lower than ours. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);

@@ -17,6 +17,7 @@ static void bind_checkpoint(sqlite3_stmt *statement, const struct core_checkpoin
     bind_text(statement, 6, checkpoint->path);
     bind_u64(statement, 7, checkpoint->manifest_bytes);
     bind_blob(statement, 8, checkpoint->manifest_sha256, LIMIT_SHA256_BYTES);
+    bind_u64(statement, 9, checkpoint->digest);
 }
 
 static const char of_submission[] = "its submission and how it ended";
@@ -211,6 +212,7 @@ static cadre_status write_plan(
     CADRE_TRY(cut_watermark(statements, core, error));
     bind_u64(statements->prepared[STATEMENT_PLAN_RESTARTS], 2, core->plan.restarts);
     CADRE_TRY(update_job(statements, STATEMENT_PLAN_RESTARTS, core->job, error));
+    CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_VERIFIED, core->job, resume, error));
     CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_FEEDS, core->job, resume, error));
     return run_for_job(statements, STATEMENT_PLAN_ENDS, core->job, resume, error);
 }
@@ -316,6 +318,16 @@ static cadre_status write_lost(
         statements, STATEMENT_DROP_CHECKPOINT, core->job, core->lost.position, error);
 }
 
+static cadre_status write_verified(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *put = statements->prepared[STATEMENT_VERIFIED];
+    bind_u64(put, 1, core->job.n);
+    bind_u64(put, 2, core->verified.position);
+    bind_u64(put, 3, core->verified.digest);
+    return statements_run(statements, STATEMENT_VERIFIED, error);
+}
+
 static cadre_status write_done(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
@@ -414,6 +426,8 @@ cadre_status statements_write(
         return write_lost(statements, core, error);
     case CORE_RECORD_ORIGIN:
         return write_origin(statements, core->job, &core->checkpoint, error);
+    case CORE_RECORD_VERIFIED:
+        return write_verified(statements, core, error);
     case CORE_RECORD_DONE:
         return write_done(statements, core, error);
     case CORE_RECORD_TASK_EXIT:

@@ -15,7 +15,7 @@
 #include "coordinator/core/core.h"
 
 /* Of the tables; a state directory of a newer version is refused, an older one is migrated. */
-#define STORE_VERSION 5
+#define STORE_VERSION 6
 
 #define STORE_SECRET_BYTES 32
 

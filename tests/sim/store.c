@@ -35,6 +35,9 @@ static void apply_plan(struct stored *stored, const struct entry *entry)
     stored->watermark = record->plan.resume;
     stored->restarts = record->plan.restarts;
     stored->cursor = (struct cursor){0};
+    if (stored->verified.position > resume) {
+        stored->verified = (struct verified){0};
+    }
     stored->has_control = false;
     stored->roster = 0;
     for (uint32_t i = 0; i < stored->task_count; i++) {
@@ -209,6 +212,9 @@ static void apply(struct stored *stored, const struct entry *entry)
         break;
     case CORE_RECORD_CHECKPOINT:
         apply_checkpoint(stored, &record->checkpoint);
+        break;
+    case CORE_RECORD_VERIFIED:
+        stored->verified = record->verified;
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
         apply_lost(stored, record->lost.position);
@@ -435,6 +441,7 @@ static void restore_one(struct sim *sim, const struct job *job)
             .ending_as = stored->ending_as,
             .has_checkpoint = stored->has_checkpoint,
             .checkpoint = stored->checkpoint,
+            .verified = stored->verified,
             .tasks = tasks,
             .task_count = task_count,
             .streams = streams,

@@ -41,6 +41,7 @@ struct stored {
     struct core_ending ended_as;
     bool has_checkpoint; /* the newest, which may be another job's: */
     struct core_checkpoint checkpoint;
+    struct verified verified;
     bool restores;
     struct core_checkpoint origin;
     uint64_t first_step;       /* the least at which a generation began without a state */

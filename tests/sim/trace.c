@@ -189,7 +189,8 @@ void trace_record(struct sim *sim, const struct core_record *record)
 {
     static const char *const names[] = {"?", "job", "started", "task", "plan", "control",
         "watermark", "feed", "stream", "end of data", "checkpoint", "done", "task exit", "ending",
-        "ended", "queued", "backed", "drained", "undrained"};
+        "ended", "queued", "backed", "drained", "undrained", "checkpoint lost", "origin",
+        "verified"};
     char text[SIM_TRACE_BYTES] = "";
     switch (record->type) {
     case CORE_RECORD_TASK:
@@ -215,6 +216,9 @@ void trace_record(struct sim *sim, const struct core_record *record)
     case CORE_RECORD_CHECKPOINT:
     case CORE_RECORD_ORIGIN:
         snprintf(text, sizeof(text), "of %" PRIu64, record->checkpoint.position);
+        break;
+    case CORE_RECORD_VERIFIED:
+        snprintf(text, sizeof(text), "%" PRIu64, record->verified.position);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
         snprintf(text, sizeof(text), "of %" PRIu64, record->lost.position);

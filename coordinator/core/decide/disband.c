@@ -22,6 +22,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     crew_begins_anew(core, job);
     deadlines_clear(core, job);
     halt_drop(job);
+    job->diverged = false;
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (task_is_usable(job_task(core, job, slot))) {

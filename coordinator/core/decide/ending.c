@@ -9,6 +9,7 @@
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/overtime.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/deadlines.h"
@@ -38,6 +39,7 @@ void ending_finish(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->finished == job->roster);
     CADRE_ASSERT(job->outcome == 0);
+    CADRE_ASSERT(!job->diverged);
     if (job->halt_kind == HALT_STOP) { /* it was quicker */
         halt_drop(job);
         job_due(core, job, DUE_HALT);
@@ -47,6 +49,7 @@ void ending_finish(struct core *core, struct job *job)
     deadlines_clear(core, job);
     joiners_dismiss(core, job);
     wanting_note(core, job);
+    verified_last(core, job);
     job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
     CADRE_ASSERT(job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT);
 }

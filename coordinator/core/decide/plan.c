@@ -13,6 +13,7 @@
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/proof.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
@@ -145,6 +146,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
 {
     CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(job->phase != PHASE_DONE);
+    CADRE_ASSERT(!job->diverged);
     proof_record(core, job, true, choice->first ? job->applied.least : choice->resume);
     roster_form(core, job, choice);
     forget_last(core, job);
@@ -161,6 +163,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     job->begins_anew = false;
     job->formed = true;
     proof_cut(job);
+    verified_cut(job);
     barrier_open(core, job);
     health_progress(core, job, 0);
     phase_move(job, PHASE_RUN);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checkpoints. The chief's part is the whole of one: mirrored state is equal everywhere. It is
  * published when every member has applied what it holds, so that the newest checkpoint is never
- * ahead of a survivor (rule 18); one that a plan finds unpublished is dropped (rule 15). */
+ * ahead of a survivor (rule 18), and when that was found to be equal everywhere, where states are
+ * compared; one that a plan finds unpublished is dropped (rule 15). */
 #include "coordinator/core/decide/publish.h"
 
+#include "coordinator/core/facts/divergence.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 
@@ -19,12 +22,14 @@ void publish_decide(struct core *core, struct job *job)
         runs = true;
         applied = job->finished_position;
     }
-    if (!job->has_part || !(done || runs) || job->part.position > applied) {
+    if (!job->has_part || !(done || runs) || job->part.position > applied ||
+        !(verified_covers(job, &job->part) || divergence_excluded(core, job))) {
         return;
     }
     job->has_part = false;
     job->has_checkpoint = true;
     job->checkpoint = job->part;
+    verified_published(job);
     if (job->checkpoint_at != POSITION_NONE && job->checkpoint_at <= job->checkpoint.position) {
         job->checkpoint_at = POSITION_NONE;
     }

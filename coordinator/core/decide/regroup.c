@@ -81,8 +81,9 @@ void regroup_anew(struct core *core, struct job *job)
     }
     struct text text = text_begin(job->note, sizeof(job->note));
     text_add(&text, job->reason);
-    text_add(&text, crew_is(&job->crew) ? "; all tasks began again"
-                                        : "; no state was left, so all tasks began again");
+    text_add(&text, crew_is(&job->crew) || job->diverged
+                        ? "; all tasks began again"
+                        : "; no state was left, so all tasks began again");
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
@@ -239,7 +240,8 @@ static void decide_collected(struct core *core, struct job *job)
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
-    if (edge.source == NONE || crew_is(&job->crew)) { /* attendants are of one generation */
+    /* Nobody knows which of the states that differ is right; attendants are of one generation. */
+    if (edge.source == NONE || job->diverged || crew_is(&job->crew)) {
         regroup_anew(core, job);
         return;
     }

@@ -8,6 +8,7 @@
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/proof.h"
 #include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 
@@ -20,6 +21,9 @@ static void raise_by_arrival(
     CADRE_ASSERT(job->phase == PHASE_RUN);
     if (arrived->wanted > released + 1) {
         released = arrived->wanted - 1;
+    }
+    if (arrived->verified.digest != 0 && arrived->verified.position > released) {
+        released = arrived->verified.position;
     }
     if (arrived->up_to > released + LIMIT_WINDOW_STEPS) {
         released = arrived->up_to - LIMIT_WINDOW_STEPS;
@@ -36,11 +40,13 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
+    bool compared = arrived->verified.digest != 0;
     CADRE_ASSERT(party->worker != NONE);
     CADRE_ASSERT(party->up_to >= job->resume);
     if (arrived->applied <= job->released && arrived->applied <= arrived->up_to &&
         arrived->up_to <= job->released + LIMIT_WINDOW_STEPS &&
-        arrived->wanted <= job->released + 1) {
+        arrived->wanted <= job->released + 1 &&
+        (!compared || arrived->verified.position <= job->released)) {
         return true;
     }
     text_add(&text, "worker ");
@@ -51,6 +57,10 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
     text_add_u64(&text, arrived->up_to);
     text_add(&text, " and want ");
     text_add_u64(&text, arrived->wanted);
+    if (compared) {
+        text_add(&text, ", with their states compared after ");
+        text_add_u64(&text, arrived->verified.position);
+    }
     text_add(&text, ", but only ");
     text_add_u64(&text, job->released);
     text_add(&text, " were released");
@@ -115,6 +125,7 @@ void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived
     }
     proof_arrived(core, job, arrived);
     applied_rose(core, job, applied_before);
+    verified_raise(core, job, &arrived->verified);
     if (is_member(core, job, arrived->wanted_slot, number)) {
         barrier_wants(core, job, arrived->wanted_slot, arrived->wanted);
     }

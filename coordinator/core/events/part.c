@@ -3,7 +3,9 @@
  * everywhere. */
 #include "coordinator/core/events/part.h"
 
+#include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/words.h"
@@ -41,7 +43,13 @@ void part_take(struct core *core, struct job *job, uint32_t slot, const struct t
     job->part.shared = part->shared;
     job->part.manifest_bytes = part->size_bytes;
     memcpy(job->part.manifest_sha256, part->sha256, sizeof(job->part.manifest_sha256));
-    job_due(core, job, DUE_PART);
+    job->part.digest = part->digest;
+    if (job->roster == 1) { /* there is nobody to compare it with */
+        verified_raise(core, job, &(struct verified){part->position, part->digest});
+    }
+    if (!divergence_compare(core, job)) {
+        job_due(core, job, DUE_PART);
+    }
     CADRE_ASSERT(job->part.position <= job->released);
     CADRE_ASSERT(job->part.path[0] != '\0');
 }

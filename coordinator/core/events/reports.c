@@ -6,6 +6,7 @@
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/outcome.h"
@@ -64,7 +65,7 @@ static void report_finished(
     task->finished = true;
     job->finished++;
     CADRE_ASSERT(job->finished <= job->roster);
-    if (!barrier_deserted(core, job)) {
+    if (!barrier_deserted(core, job) && !divergence_compare(core, job)) {
         uint32_t finish = job->finished == job->roster ? DUE_FINISH : 0u;
         uint32_t part = job->has_part ? DUE_PART : 0u;
         job_due(core, job, finish | part);
@@ -149,13 +150,17 @@ void report_take(
         return;
     }
     task_reports(job, task, report);
-    if (job->phase == PHASE_COLLECT) {
+    if (report->reason == REPORT_DIVERGED) {
+        divergence_reported(core, job, slot, report);
+        job_due(core, job, DUE_REGROUP);
+    } else if (job->phase == PHASE_COLLECT) {
         job_due(core, job, DUE_REGROUP);
     } else if (report->reason == REPORT_FINISHED) {
         report_finished(core, job, slot, report);
     } else if (!halt_met(job, report)) {
         report_unordered(core, job, slot, report);
     } else if (job->halt_kind == HALT_STOP) {
+        (void)divergence_compare(core, job);
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     } else {
         barrier_wants(core, job, slot, report->position + 1);

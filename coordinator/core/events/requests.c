@@ -132,16 +132,6 @@ void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
     call_answer(core, asked->call, CADRE_OK, asked->job, 0, "");
 }
 
-static void drain_record(
-    struct core *core, const struct core_drained *drained, enum core_record_type type)
-{
-    struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
-    CADRE_ASSERT(type == CORE_RECORD_DRAINED || type == CORE_RECORD_UNDRAINED);
-    record->type = type;
-    record->sync = true;
-    record->drained = *drained;
-}
-
 static void worker_undrain(struct core *core, const struct core_drain *drain)
 {
     const struct job_id none = {0};
@@ -189,17 +179,12 @@ void worker_drain(struct core *core, const struct core_drain *drain)
         call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
         return;
     }
-    if (!again && core->drain_count == core->options.limits.workers_max) {
+    if (!drain_has_room(core, drained->worker)) {
         text_add(&text, "as many workers are drained as may join: end a drain with `cadre undrain`,"
                         " or raise --workers-max");
         call_answer(core, drain->call, CADRE_RESOURCE_EXHAUSTED, none, 0, sentence);
         return;
     }
-    drain_keep(core, drained);
-    drain_record(core, drained, CORE_RECORD_DRAINED);
-    if (worker != NONE) {
-        core->workers[worker].drained = true;
-        drain_begins(core, worker);
-    }
+    drain_asked(core, drained);
     call_answer(core, drain->call, CADRE_OK, none, 0, "");
 }

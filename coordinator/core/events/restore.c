@@ -15,6 +15,7 @@
 #include "coordinator/core/facts/overtime.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
@@ -285,6 +286,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     struct job *job = job_create(core, restore->job, spec);
     job->has_checkpoint = restore->has_checkpoint;
     job->checkpoint = restore->checkpoint;
+    verified_restore(job, restore);
     if (restore->started) {
         restore_started(core, job, restore);
     } else if (restore->incarnation_max > 0) { /* it is in the queue again */

@@ -6,6 +6,7 @@
 
 #include "coordinator/core/facts/collect.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -69,7 +70,8 @@ static void party_drains(struct core *core, struct job *job, struct party *party
     job_due(core, job, DUE_CONTROL);
 }
 
-void drain_begins(struct core *core, uint32_t worker)
+/* The worker takes no more tasks, and those that it has are to go elsewhere. */
+static void drain_begins(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
     struct party_ref ref = w->parties;
@@ -111,12 +113,39 @@ void drain_ends(struct core *core, uint32_t worker)
 }
 
 /* The client's drain of this name is kept; who asked last, and why, counts. */
-void drain_keep(struct core *core, const struct core_drained *drained)
+static void drain_keep(struct core *core, const struct core_drained *drained)
 {
     const struct core_drained *known = drain_of(core, drained->worker);
     size_t at = known != NULL ? (size_t)(known - core->drains) : core->drain_count++;
     CADRE_ASSERT(at < core->options.limits.workers_max);
     core->drains[at] = *drained;
+}
+
+bool drain_has_room(const struct core *core, const char *worker)
+{
+    CADRE_ASSERT(core->drain_count <= core->options.limits.workers_max);
+    return core->drain_count < core->options.limits.workers_max || drain_of(core, worker) != NULL;
+}
+
+void drain_record(struct core *core, const struct core_drained *drained, enum core_record_type type)
+{
+    struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
+    CADRE_ASSERT(type == CORE_RECORD_DRAINED || type == CORE_RECORD_UNDRAINED);
+    record->type = type;
+    record->sync = true;
+    record->drained = *drained;
+}
+
+void drain_asked(struct core *core, const struct core_drained *drained)
+{
+    uint32_t worker = worker_by_name(core, drained->worker);
+    CADRE_ASSERT(drain_has_room(core, drained->worker));
+    drain_keep(core, drained);
+    drain_record(core, drained, CORE_RECORD_DRAINED);
+    if (worker != NONE) {
+        core->workers[worker].drained = true;
+        drain_begins(core, worker);
+    }
 }
 
 void drain_restore(struct core *core, const struct core_drained *drained)

@@ -9,14 +9,16 @@
 void drain_note(struct core *core, struct job *job, bool draining);
 /* Whether the chief or a server is on a worker that drains. */
 bool crew_drains(const struct core *core, const struct job *job);
-/* The worker takes no more tasks, and those that it has are to go elsewhere. */
-void drain_begins(struct core *core, uint32_t worker);
 /* Its daemon says that it is about to end. */
 void worker_draining(struct core *core, uint32_t worker);
 /* Nobody says any more that it is to be empty: it takes tasks again. */
 void drain_ends(struct core *core, uint32_t worker);
-/* The client's drain of this name is kept; who asked last, and why, counts. */
-void drain_keep(struct core *core, const struct core_drained *drained);
+/* Whether one more can be kept, or this name's is. */
+bool drain_has_room(const struct core *core, const char *worker);
+/* It is kept and recorded, and begins if the worker is known; there is room. */
+void drain_asked(struct core *core, const struct core_drained *drained);
+void drain_record(
+    struct core *core, const struct core_drained *drained, enum core_record_type type);
 /* After a start of the coordinator: a drain; and a job, which may have tasks on such workers. */
 void drain_restore(struct core *core, const struct core_drained *drained);
 void drain_restored(struct core *core, struct job *job);

@@ -143,6 +143,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     task->reason = report->reason;
     task->begun = report->begun;
     task->stream = report->stream;
+    task->digest = report->digest;
     recount(job, task);
     CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
 }
@@ -185,6 +186,7 @@ void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t ran
     joining_move(task, JOINING_NOT);
     task->reported = false;
     task->finished = false;
+    task->digest = 0;
     recount(job, task);
     job_party(core, job, task->party)->members++;
 }

@@ -99,6 +99,14 @@ static void say_release(struct core *core, struct job *job)
     CADRE_ASSERT(job->released >= job->resume);
 }
 
+/* Behind the release that it lies within. */
+static void say_verified(struct core *core, struct job *job)
+{
+    if (job->verified.digest != 0) { /* else a plan cut it off meanwhile */
+        record_add(core, job, CORE_RECORD_VERIFIED, false)->verified = job->verified;
+    }
+}
+
 static void say_done(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_DONE, true);
@@ -179,6 +187,7 @@ static const struct {
     {DUE_PLAN, say_plan},
     {DUE_HALT, say_halt},
     {DUE_RELEASE | DUE_RELEASE_AGAIN, say_release},
+    {DUE_VERIFIED, say_verified},
     {DUE_FEEDS, say_feeds},
     {DUE_MEMBERS | DUE_MEMBERS_CHIEF, say_members},
     {DUE_DONE, say_done},
@@ -188,7 +197,7 @@ static const struct {
     {DUE_ABORT, say_abort},
 };
 _Static_assert(
-    PROOFS_MAX + 2 * 6 + 8 <= ACTIONS_PER_JOB_MAX, "all of it and the end fit one round");
+    PROOFS_MAX + 2 * 6 + 9 <= ACTIONS_PER_JOB_MAX, "all of it and the end fit one round");
 
 void speak_due(struct core *core, struct job *job)
 {

@@ -7,7 +7,7 @@
 void job_due(struct core *core, struct job *job, uint32_t due)
 {
     CADRE_ASSERT(core->out != NULL);
-    CADRE_ASSERT(due < (uint32_t)DUE_REQUEUE << 1);
+    CADRE_ASSERT(due < (uint32_t)DUE_VERIFIED << 1);
     CADRE_ASSERT(job->id.n != 0);
     job->due |= due;
     if (job->touched_step != core->steps) {

@@ -38,7 +38,7 @@
 
 /* An event says at most so much by itself; a job says at most so much per turn. */
 #define ACTIONS_PER_EVENT_MAX 8
-#define ACTIONS_PER_JOB_MAX   28
+#define ACTIONS_PER_JOB_MAX   29
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
 _Static_assert(STRAYS_MAX >= 2 * LIMIT_SLOTS_PER_WORKER, "one hello always fits an empty ring");
@@ -79,6 +79,7 @@ struct worker {
     bool drained;           /* a client said so */
     bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
     uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
+    uint32_t culprits;  /* how often the state of a task on it was not that of most */
     struct party_ref parties; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
@@ -160,6 +161,7 @@ struct task {
     enum report_reason reason;
     uint32_t stream;
     uint64_t position;
+    uint64_t digest; /* of its state there, when it stands there in order; 0: not known */
     uint32_t join_stream;
     /* facts/health.c: whom it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;
@@ -281,7 +283,8 @@ enum due {
     DUE_DISBAND = 1 << 26, /* the generation is over, and nobody goes on from it */
     DUE_FAILED = 1 << 27,  /* it has an outcome that its tasks do not know of: they are ended */
     DUE_LEFT = 1 << 28,    /* somebody is gone: perhaps nobody is left */
-    DUE_REQUEUE = 1 << 29  /* a slot of a job that leaves is empty: perhaps all are */
+    DUE_REQUEUE = 1 << 29, /* a slot of a job that leaves is empty: perhaps all are */
+    DUE_VERIFIED = 1 << 30 /* said like those above */
 };
 
 #define DUE_OUTCOMES                                                                               \
@@ -369,7 +372,15 @@ struct job {
     bool has_checkpoint;
     struct core_checkpoint checkpoint; /* the newest published one */
     bool has_part;
-    struct core_checkpoint part; /* durable, and not applied by all yet */
+    struct core_checkpoint part; /* durable, and not applied by all yet, or not verified */
+    /* facts/verified.c */
+    struct verified verified;   /* the newest; position 0 and digest 0: none */
+    uint64_t verified_recorded; /* the position that is recorded; of this line */
+    uint64_t verified_next_us;  /* not to be recorded before */
+    /* facts/divergence.c */
+    bool diverged;        /* in this generation: its states are void */
+    bool diverged_before; /* in one that was: */
+    uint64_t diverged_at; /* where */
 
     /* facts/crew.c; no servers: the job is none */
     struct crew crew;

@@ -27,6 +27,12 @@ static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
     return digest;
 }
 
+/* What is 0 where states are not compared: there nothing of it gets in. */
+static uint64_t fold_some(uint64_t digest, uint64_t value)
+{
+    return value == 0 ? digest : fold(digest, value);
+}
+
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
     const uint64_t flags[] = {task_is_usable(task), task->unplaced, task->unstopped, task->unsaid,
@@ -46,6 +52,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     }
     digest = fold(digest, bits);
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
+    digest = fold_some(digest, task->digest);
     return fold_string(digest, task->mesh_address);
 }
 
@@ -100,6 +107,7 @@ static uint64_t fold_checkpoint(uint64_t digest, const struct core_checkpoint *c
     const uint64_t fields[] = {checkpoint->generation.number, checkpoint->generation.nonce,
         checkpoint->position, checkpoint->shared, checkpoint->manifest_bytes};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
+    digest = fold_some(digest, checkpoint->digest);
     return fold_string(digest, checkpoint->path);
 }
 
@@ -118,6 +126,17 @@ static uint64_t fold_line(uint64_t digest, const struct job *job)
         digest = fold(digest, job->ends[i].epoch);
     }
     return fold(digest, job->stretch_count);
+}
+
+static uint64_t fold_verified(uint64_t digest, const struct job *job)
+{
+    const uint64_t fields[] = {job->verified.position, job->verified.digest, job->verified_recorded,
+        job->verified_next_us, job->diverged, job->diverged_before, job->diverged_at};
+    uint64_t known = 0;
+    for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
+        known |= fields[i];
+    }
+    return known == 0 ? digest : fold_all(digest, fields, CADRE_COUNT_OF(fields));
 }
 
 static uint64_t fold_job(uint64_t digest, const struct core *core, const struct job *job)
@@ -149,6 +168,7 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     digest = fold_proofs(digest, job);
     digest = fold_checkpoint(digest, &job->checkpoint);
     digest = fold_checkpoint(digest, &job->part);
+    digest = fold_verified(digest, job);
     digest = fold_string(digest, job->reason);
     digest = fold_string(digest, job->note);
     digest = fold_string(digest, job->preempt_text);
@@ -168,6 +188,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->id.n);
     digest = fold(digest, (uint64_t)worker->state);
     digest = fold(digest, worker->link.n);
+    digest = fold_some(digest, worker->culprits);
     digest = fold(digest, worker->boot_nonce);
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);

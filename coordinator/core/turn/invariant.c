@@ -48,6 +48,22 @@ static const char *barrier_holds(const struct job *job)
     return NULL;
 }
 
+/* What is published and compared was found equal; what all stand at when bye is said, too. */
+static const char *verified_holds(const struct job *job)
+{
+    const struct core_checkpoint *newest = &job->checkpoint;
+    bool ours = job->has_checkpoint && newest->digest != 0 &&
+                newest->generation.number == job->generation.number;
+    HOLDS(job->verified.digest != 0 || job->verified.position == 0, "half a verified position");
+    HOLDS(job->phase != PHASE_RUN || job->verified.position <= job->released,
+        "states were compared that nobody may have");
+    HOLDS(job->phase != PHASE_RUN || !ours || job->verified.position >= newest->position,
+        "a checkpoint was published that is not verified");
+    HOLDS(!job->diverged || job->outcome != 0 || generation_is_broken(job),
+        "a generation goes on whose states differ");
+    return NULL;
+}
+
 static const char *counts_hold(const struct job *job)
 {
     HOLDS(job->waiting + job->alive + job->gone == job->tasks, "a task is in no state");
@@ -144,6 +160,9 @@ static const char *job_holds(const struct job *job)
     if (broken == NULL) {
         broken = crew_holds(job);
     }
+    if (broken == NULL) {
+        broken = verified_holds(job);
+    }
     if (broken != NULL) {
         return broken;
     }
@@ -187,6 +206,7 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
 static const char *tasks_hold(const struct core *core, const struct job *job)
 {
     struct job seen = {.id = job->id};
+    uint64_t told = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         const char *broken = task_holds(core, job, slot);
@@ -212,6 +232,10 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.joiners += task_is_usable(task) && task->joining != JOINING_NOT;
         seen.owed += task->refill == REFILL_AT_ONCE;
         seen.declined += task->state == TASK_WAITING && task->refill == REFILL_LATER;
+        if (job->phase == PHASE_DONE && task->rank != NONE && task->digest != 0) {
+            HOLDS(told == 0 || told == task->digest, "bye was said to states that differ");
+            told = task->digest;
+        }
     }
     HOLDS(seen.waiting == job->waiting, "the waiting are miscounted");
     HOLDS(seen.alive == job->alive, "the living are miscounted");

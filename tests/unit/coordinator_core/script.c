@@ -321,15 +321,69 @@ void joins(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint32_
     said(s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
 }
 
-void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
-    const char *path)
+void finished_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint64_t digest)
+{
+    report(s, link, job, slot,
+        &(struct task_report){
+            .position = position, .clean = true, .reason = REPORT_FINISHED, .digest = digest});
+}
+
+void halted_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint64_t digest)
+{
+    report(s, link, job, slot,
+        &(struct task_report){.position = position,
+            .clean = true,
+            .reason = REPORT_HALT,
+            .begun = true,
+            .stream = 1,
+            .digest = digest});
+}
+
+void diverged(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
+    struct divergence divergence, const char *text)
+{
+    report(s, link, job, slot,
+        &(struct task_report){.position = divergence.position,
+            .clean = true,
+            .reason = REPORT_DIVERGED,
+            .begun = true,
+            .stream = 1,
+            .divergence = divergence,
+            .text = text});
+}
+
+void part_of(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path, uint64_t digest)
 {
     said(s, link, job, slot,
         &(struct task_up){.type = TASK_UP_PART,
             .part = {.generation = generation_of(s, job),
                 .position = position,
                 .path = path,
-                .size_bytes = 5}});
+                .size_bytes = 5,
+                .digest = digest}});
+}
+
+void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path)
+{
+    part_of(s, link, job, slot, position, path, 0);
+}
+
+void compared(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, struct verified verified)
+{
+    up(s, link,
+        &(struct agent_up){.type = AGENT_UP_ARRIVED,
+            .arrived = {.job = {job},
+                .generation = generation_of(s, job),
+                .tasks = tasks,
+                .up_to = up_to,
+                .applied = applied,
+                .cursor = {.stream = 1},
+                .verified = verified}});
 }
 
 void arrived_at(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,

@@ -82,6 +82,19 @@ void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t
 /* The fold of `tasks` local tasks, in stream 1, epoch 0, which begins at 0. */
 void arrived(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied);
+/* The states after `position` steps were compared, and all have this digest. */
+void compared(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, struct verified verified);
+/* As finished, halted and part, with the digest of the state. */
+void finished_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint64_t digest);
+void halted_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    uint64_t digest);
+void part_of(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path, uint64_t digest);
+/* States differ after divergence.position steps. */
+void diverged(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
+    struct divergence divergence, const char *text);
 void arrived_at(struct script *s, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
     uint64_t applied, struct cursor cursor);
 

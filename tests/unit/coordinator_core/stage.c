@@ -182,6 +182,32 @@ static uint32_t members_on(
     return 0;
 }
 
+static uint64_t digest_of(const struct stage *stage, uint32_t slot)
+{
+    return stage->compares == 0 ? 0 : 7 + slot % stage->compares;
+}
+
+static struct task_report report_of(const struct stage *stage, const struct core_job_view *view,
+    uint32_t slot, enum task_event what)
+{
+    return (struct task_report){.generation = view->generation,
+        .position = view->released,
+        .clean = what != DIRTY,
+        .begun = what == FREEZES,
+        .stream = 1,
+        .digest = digest_of(stage, slot),
+        .divergence = {.position = view->released,
+            .verified = view->resume,
+            .culprits = {slot},
+            .culprit_count = slot % 2},
+        .reason = what == FINISHED                  ? REPORT_FINISHED
+                  : what == DIVERGES                ? REPORT_DIVERGED
+                  : what == PEER_ERROR              ? REPORT_PEER_ERROR
+                  : view->halt_kind == HALT_REGROUP ? REPORT_HALT
+                                                    : REPORT_ABORT,
+        .text = "x"};
+}
+
 /* What the task's worker says about it; nothing when the task is not placed or its worker is away.
  */
 void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum task_event what)
@@ -213,19 +239,11 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
         break;
     case FINISHED:
     case PEER_ERROR:
+    case DIVERGES:
     case FREEZES:
     case DIRTY:
         said->type = TASK_UP_REPORT;
-        said->report = (struct task_report){.generation = view.generation,
-            .position = view.released,
-            .clean = what != DIRTY,
-            .begun = what == FREEZES,
-            .stream = 1,
-            .reason = what == FINISHED                 ? REPORT_FINISHED
-                      : what == PEER_ERROR             ? REPORT_PEER_ERROR
-                      : view.halt_kind == HALT_REGROUP ? REPORT_HALT
-                                                       : REPORT_ABORT,
-            .text = "x"};
+        said->report = report_of(stage, &view, slot, what);
         break;
     case JOINS:
         said->type = TASK_UP_JOIN;
@@ -251,8 +269,10 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
         break;
     case PART:
         said->type = TASK_UP_PART;
-        said->part = (struct task_part){
-            .generation = view.generation, .position = view.released, .path = "p"};
+        said->part = (struct task_part){.generation = view.generation,
+            .position = view.released,
+            .path = "p",
+            .digest = digest_of(stage, slot)};
         break;
     case EXIT_0:
     case EXIT_1:
@@ -288,5 +308,7 @@ void stage_arrive(struct stage *stage, uint64_t job, uint32_t i, uint64_t ahead,
                 .tasks = members,
                 .up_to = view.released + ahead,
                 .applied = view.released,
-                .cursor = {.stream = stream}}});
+                .cursor = {.stream = stream},
+                .verified = {.position = stage->compares > 0 ? view.released : 0,
+                    .digest = digest_of(stage, 0)}}});
 }

@@ -23,6 +23,8 @@ struct stage {
     bool whole;        /* check all after each step */
     bool crew;         /* jobs of the alphabet have a worker and a server */
     bool fixed;        /* jobs of the alphabet need all of their tasks */
+    uint32_t
+        compares; /* states are compared, and that of slot s is s % compares; 0: they are not */
     uint64_t steps;
     struct stage_kept *kept; /* NULL: nothing was */
 };
@@ -35,6 +37,7 @@ enum task_event {
     FREEZES, /* halted when that is asked for, else as after an abort */
     DIRTY,
     PEER_ERROR,
+    DIVERGES,
     JOINS,
     STALLS,
     PART,

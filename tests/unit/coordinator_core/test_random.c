@@ -73,7 +73,7 @@ static void letter(struct stage *stage, uint8_t which)
         stage_task_event(stage, 1, slot, COLLECTED);
         break;
     case 22:
-        stage_task_event(stage, 1, 0, PEER_ERROR);
+        stage_task_event(stage, 1, 0, stage->compares > 0 ? DIVERGES : PEER_ERROR);
         break;
     case 23:
         stage_task_event(stage, 1, 0, PART);
@@ -180,6 +180,12 @@ static void all_short_sequences_hold(void **state)
         states += explore(&stage, "abgijklmnt}vl~", depth);
         states += explore(&stage, "abgijklmnop", depth);
     }
+    for (stage.compares = 1; stage.compares <= 2; stage.compares++) {
+        states += explore(&stage, "abgijklmn", depth - 1);
+        states += explore(&stage, "abgijklmno", depth - 1);
+        states += explore(&stage, "abgijklmnw", depth - 1);
+    }
+    stage.compares = 0;
     stage.crew = true; /* from nothing; from a running one; from one whose server was replaced */
     states += explore(&stage, "abcg", 2);
     states += explore(&stage, "abcgijlk", 2);
@@ -362,6 +368,7 @@ static uint64_t run_seed(struct stage *stage, uint64_t seed, uint32_t events)
 {
     struct prng prng = {.state = seed};
     stage_init(stage);
+    stage->compares = (uint32_t)(seed % 4);
     while (stage->steps < events) {
         random_event(stage, &prng);
     }

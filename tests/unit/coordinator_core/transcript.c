@@ -127,6 +127,10 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_CHECKPOINT_LOST:
         line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost.position);
         break;
+    case CORE_RECORD_VERIFIED:
+        line(s, "%s verified at %" PRIu64 " (%" PRIx64 ")", head, r->verified.position,
+            r->verified.digest);
+        break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);
         break;

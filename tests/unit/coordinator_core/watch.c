@@ -148,6 +148,9 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->planned);
         assert_true(record->checkpoint.position <= job->watermark);
         break;
+    case CORE_RECORD_VERIFIED:
+        assert_true(job->planned && record->verified.position <= job->watermark);
+        break;
     case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_ORIGIN:
         assert_true(record->sync);

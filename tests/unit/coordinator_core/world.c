@@ -378,6 +378,9 @@ void world_keep(struct world *world, const struct core_record *record)
         job->ending = true;
         job->ending_as = record->ended;
         break;
+    case CORE_RECORD_VERIFIED:
+        job->verified = record->verified;
+        break;
     case CORE_RECORD_FEED:
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:

@@ -48,7 +48,8 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_ENDED] = "ended",
         [CORE_RECORD_BACKED] = "backed",
         [CORE_RECORD_DRAINED] = "drained",
-        [CORE_RECORD_UNDRAINED] = "undrained"};
+        [CORE_RECORD_UNDRAINED] = "undrained",
+        [CORE_RECORD_VERIFIED] = "verified"};
     return names[type];
 }
 

@@ -133,6 +133,21 @@ struct core_record record_checkpoint(uint64_t job, uint64_t position, const char
     return record;
 }
 
+struct core_record record_checkpoint_of(
+    uint64_t job, uint64_t position, const char *path, uint64_t digest)
+{
+    struct core_record record = record_checkpoint(job, position, path);
+    record.checkpoint.digest = digest;
+    return record;
+}
+
+struct core_record record_verified(uint64_t job, uint64_t position, uint64_t digest)
+{
+    return (struct core_record){.type = CORE_RECORD_VERIFIED,
+        .job.n = job,
+        .verified = {.position = position, .digest = digest}};
+}
+
 struct core_record record_done(uint64_t job, uint64_t position)
 {
     return (struct core_record){.type = CORE_RECORD_DONE,
@@ -270,9 +285,13 @@ static void write_one_checkpoint(void *user, const struct core_checkpoint *check
     fprintf(user, "  checkpoint at %" PRIu64 " \"%s\"%s of ", checkpoint->position,
         checkpoint->path, checkpoint->shared ? " shared" : "");
     write_generation(user, checkpoint->generation);
-    fprintf(user, " %" PRIu64 " bytes %02x%02x%02x%02x\n", checkpoint->manifest_bytes,
+    fprintf(user, " %" PRIu64 " bytes %02x%02x%02x%02x", checkpoint->manifest_bytes,
         checkpoint->manifest_sha256[0], checkpoint->manifest_sha256[1],
         checkpoint->manifest_sha256[2], checkpoint->manifest_sha256[3]);
+    if (checkpoint->digest != 0) {
+        fprintf(user, " digest %" PRIx64, checkpoint->digest);
+    }
+    fprintf(user, "\n");
 }
 
 static void write_restore(FILE *out, const struct core_restore_job *job)
@@ -286,6 +305,10 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
     if (job->has_control) {
         fprintf(out, "  halt %d at %" PRIu64 " of %" PRIx32 "\n", (int)job->halt_kind, job->halt_at,
             job->halt_stream);
+    }
+    if (job->verified.digest != 0 || job->verified.position != 0) {
+        fprintf(out, "  verified %" PRIu64 " %" PRIx64 "\n", job->verified.position,
+            job->verified.digest);
     }
     if (job->done) {
         fprintf(out, "  done at %" PRIu64 "\n", job->done_position);

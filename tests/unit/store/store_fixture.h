@@ -22,6 +22,10 @@ struct core_record record_feed(
 struct core_record record_stream(uint64_t job, uint32_t stream, const char *name);
 struct core_record record_end_of_data(uint64_t job, uint64_t epoch);
 struct core_record record_checkpoint(uint64_t job, uint64_t position, const char *path);
+/* That is compared. */
+struct core_record record_checkpoint_of(
+    uint64_t job, uint64_t position, const char *path, uint64_t digest);
+struct core_record record_verified(uint64_t job, uint64_t position, uint64_t digest);
 struct core_record record_done(uint64_t job, uint64_t position);
 struct core_record record_task_exit(
     uint64_t job, uint32_t slot, uint64_t incarnation, int32_t code, const char *text);

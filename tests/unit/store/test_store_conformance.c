@@ -415,10 +415,10 @@ static void a_bad_record_spoils_its_whole_commit(void **state)
     assert_ok(COMMIT(store, true, error, record_job(1, 2)), error);
     char *before = store_text(store);
     const struct core_record bad[] = {record_job(1, 2), record_started(9, 1), record_plan(9, 1, 0),
-        record_task(9, 0, 1), record_backed(9, 0, 1, 2), record_control(9, 1, HALT_STOP, 1),
-        record_watermark(9, 1, 1), record_feed(9, 1, 1, 1, 1), record_stream(9, 1, "s"),
-        record_end_of_data(9, 1), record_checkpoint(9, 1, "p"), record_done(9, 1),
-        record_task_exit(9, 0, 1, 1, ""), record_ending(9, JOB_FAILED, ""),
+        record_task(9, 0, 1), record_backed(9, 0, 1, 2), record_verified(9, 1, 1),
+        record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1), record_feed(9, 1, 1, 1, 1),
+        record_stream(9, 1, "s"), record_end_of_data(9, 1), record_checkpoint(9, 1, "p"),
+        record_done(9, 1), record_task_exit(9, 0, 1, 1, ""), record_ending(9, JOB_FAILED, ""),
         record_ended(9, JOB_FAILED, "")};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(
@@ -502,11 +502,11 @@ static void memory_loses_any_record(void **state)
     (void)state;
     struct cadre_error error = {0};
     const struct core_record lost[] = {record_job(3, 1), record_started(1, 9), record_task(1, 0, 9),
-        record_backed(1, 0, 1, 2), record_plan(1, 4, 5), record_control(1, 2, HALT_REGROUP, 8),
-        record_watermark(1, 2, 30), record_feed(1, 1, 7, 6, 2), record_stream(1, 3, "third"),
-        record_end_of_data(1, 8), record_checkpoint(1, 20, "new"), record_done(1, 40),
-        record_task_exit(1, 1, 9, 1, "late"), record_ending(1, JOB_CANCELLED, "enough"),
-        record_ended(2, JOB_CANCELLED, "enough")};
+        record_backed(1, 0, 1, 2), record_verified(1, 3, 4), record_plan(1, 4, 5),
+        record_control(1, 2, HALT_REGROUP, 8), record_watermark(1, 2, 30),
+        record_feed(1, 1, 7, 6, 2), record_stream(1, 3, "third"), record_end_of_data(1, 8),
+        record_checkpoint(1, 20, "new"), record_done(1, 40), record_task_exit(1, 1, 9, 1, "late"),
+        record_ending(1, JOB_CANCELLED, "enough"), record_ended(2, JOB_CANCELLED, "enough")};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
         struct store *store = NULL;
         assert_ok(store_memory_open(&store, &error), &error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file that version 1 or 3 made: what it holds is told by this version, and a migration that
+ * A file that version 1, 3 or 5 made: what it holds is told by this version, and a migration that
  * fails leaves it as it was. */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/version_1.h"
 #include "tests/unit/store/version_3.h"
+#include "tests/unit/store/version_5.h"
 
 /* Job 1 succeeded, job 2 runs, job 3 is queued. */
 static const char contents[] =
@@ -205,6 +206,57 @@ static void everything_of_version_3_is_told(void **state)
     free(story);
 }
 
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+/* Whoever is damaged is told. */
+static void count_damages(void *user, struct job_id job, const char *what)
+{
+    assert_int_equal(job.n, 7);
+    assert_non_null(strstr(what, "its checkpoints (step 40)"));
+    ++*(unsigned *)user;
+}
+
+/* Its rows have checksums: those that are whole get new ones, and what is damaged stays damaged. */
+static void everything_of_version_5_is_told(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct cadre_error error;
+    struct store *store = NULL;
+    unsigned damages = 0;
+    test_path(path, test_temp_dir(), "ledger.db");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    for (unsigned i = 0; i < STORY_COMMITS; i++) {
+        assert_ok(story_commit(store, i, &error), &error);
+    }
+    assert_ok(COMMIT(store, true, &error, record_restoring_job(7, 1, 33), record_started(7, 1),
+                  record_checkpoint(7, 40, "forty"), record_checkpoint(7, 60, "sixty")),
+        &error);
+    char *text = store_text(store);
+    store->ops->close(store);
+    version_5_make(path);
+    assert_int_equal(version_of(path), 5);
+    for (int opened = 0; opened < 2; opened++) {
+        assert_ok(store_sqlite_open(path, &store, &error), &error);
+        assert_store_text(store, text);
+        store->ops->close(store);
+        assert_int_equal(version_of(path), STORE_VERSION);
+    }
+    free(text);
+    version_5_make(path);
+    execute(path, "UPDATE checkpoint SET manifest_bytes = 78 WHERE job = 7 AND position = 40");
+    assert_ok(store_sqlite_open(path, &store, &error), &error);
+    assert_ok(store->ops->check(store, count_damages, &damages, &error), &error);
+    assert_int_equal(damages, 1);
+    store->ops->close(store);
+}
+
 /* A damaged file of version 1 stays of version 1. */
 static void what_cannot_be_migrated_is_told(void **state)
 {
@@ -223,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_told),
         cmocka_unit_test(a_ledger_of_a_cluster_is_told),
         cmocka_unit_test(everything_of_version_3_is_told),
+        cmocka_unit_test(everything_of_version_5_is_told),
         cmocka_unit_test(a_migration_that_fails_changes_nothing),
         cmocka_unit_test(what_cannot_be_migrated_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);

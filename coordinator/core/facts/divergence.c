@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Replicas that stand at one position and do not hold the same state: found by members, which
+ * compare as they run, or here, of those that stand at their end or at a stop. All states of the
+ * generation are void, since nobody knows how long they have differed, or of two which is right:
+ * all begin again from the newest checkpoint, which is verified. A machine that computes wrong
+ * numbers does so elsewhere next time; what differs again before anything later was verified is the
+ * program's fault. A worker whose task held another state than most for the second time gets no
+ * more. Neither is recorded: after a start of the coordinator the first counts as the first. */
+#include "coordinator/core/facts/divergence.h"
+
+#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/facts/verified.h"
+#include "coordinator/core/state/actions.h"
+#include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
+#include "coordinator/core/state/words.h"
+
+#define DRAINED_AT 2 /* times */
+
+/* ---- who has another state ---- */
+
+static bool is_member(const struct core *core, const struct job *job, uint32_t slot)
+{
+    return slot < job->tasks && job_task(core, job, slot)->rank != NONE;
+}
+
+/* "the coordinator", "the state of task 2 of job 5 was not that of most" */
+static void drain_culprit(struct core *core, const struct job *job, uint32_t slot, uint32_t worker)
+{
+    struct core_drained drained = {.worker = ""};
+    struct text name = text_begin(drained.worker, sizeof(drained.worker));
+    struct text who = text_begin(drained.who, sizeof(drained.who));
+    struct text why = text_begin(drained.why, sizeof(drained.why));
+    CADRE_ASSERT(!core->workers[worker].drained);
+    text_add(&name, core->workers[worker].name);
+    text_add(&who, "the coordinator");
+    text_add(&why, "the state of a task on it was not that of the others, ");
+    text_count(&why, core->workers[worker].culprits, "time", "times");
+    text_add(&why, "; last ");
+    task_title(job, slot, &why);
+    text_add(&why, " of job ");
+    text_add_u64(&why, job->id.n);
+    drain_asked(core, &drained);
+    CADRE_ASSERT(core->workers[worker].drained);
+}
+
+/* Each worker counts once. One for which there is no room is drained the next time. */
+static void count_culprits(
+    struct core *core, const struct job *job, const struct divergence *divergence)
+{
+    uint32_t seen[DIVERGENCE_CULPRITS_MAX];
+    uint32_t seen_count = 0;
+    CADRE_ASSERT(divergence->culprit_count <= DIVERGENCE_CULPRITS_MAX);
+    for (uint32_t i = 0; i < divergence->culprit_count; i++) {
+        uint32_t slot = divergence->culprits[i];
+        const struct task *task = is_member(core, job, slot) ? job_task(core, job, slot) : NULL;
+        uint32_t worker = task == NULL ? NONE : job_party(core, job, task->party)->worker;
+        bool again = worker == NONE;
+        for (uint32_t at = 0; at < seen_count; at++) {
+            again |= seen[at] == worker;
+        }
+        if (again) {
+            continue;
+        }
+        seen[seen_count++] = worker;
+        struct worker *w = &core->workers[worker];
+        w->culprits++;
+        if (w->culprits >= DRAINED_AT && !w->drained && drain_has_room(core, w->name) &&
+            actions_left(core) > 2 * ACTIONS_PER_JOB_MAX) {
+            drain_culprit(core, job, slot, worker);
+        }
+    }
+}
+
+/* "task 2 on worker b and 1 other task have another state than most replicas after 40 steps" */
+static void divergence_text(const struct core *core, const struct job *job,
+    const struct divergence *divergence, struct text *text)
+{
+    uint32_t named = NONE;
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < divergence->culprit_count; i++) {
+        if (is_member(core, job, divergence->culprits[i])) {
+            others += named != NONE;
+            named = named == NONE ? divergence->culprits[i] : named;
+        }
+    }
+    if (named == NONE) {
+        text_add(text, "the replicas have different states after ");
+    } else {
+        task_name(core, job, named, text);
+        if (others > 0) {
+            text_add(text, " and ");
+            text_count(text, others, "other task", "other tasks");
+        }
+        text_add(text, others > 0 ? " have" : " has");
+        text_add(text, " another state than most replicas after ");
+    }
+    text_count(text, divergence->position, "step", "steps");
+    if (named == NONE) {
+        text_add(text, ", and nobody knows which is right");
+    }
+}
+
+/* ---- what follows ---- */
+
+/* Whether nothing behind the last divergence was verified since. */
+static bool is_again(const struct job *job, const struct divergence *divergence)
+{
+    uint64_t verified = job->verified.position;
+    if (divergence->verified > job->resume && divergence->verified > verified) {
+        verified = divergence->verified; /* its arrival is on its way */
+    }
+    return job->diverged_before && verified < job->diverged_at;
+}
+
+/* `detail`: what is known besides; "": nothing. */
+static void diverges(
+    struct core *core, struct job *job, const struct divergence *divergence, const char *detail)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(job->outcome == 0 && !job->diverged);
+    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
+    divergence_text(core, job, divergence, &text);
+    count_culprits(core, job, divergence);
+    bool again = is_again(job, divergence);
+    if (again) {
+        text_add(&text, "; so it was before, after ");
+        text_count(&text, job->diverged_at, "step", "steps");
+        text_add(&text,
+            ", and nothing later was found equal: the step function writes what is no function of "
+            "the step and its samples: look for"
+            " an uninitialised value, a sum over local rows, a clock, rand(), a thread");
+    }
+    text_add(&text, detail[0] == '\0' ? "" : ": ");
+    text_add(&text, detail);
+    job->diverged_before = true;
+    job->diverged_at = divergence->position;
+    if (again) {
+        job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
+        return;
+    }
+    if (!job->counted && !restarts_count(core, job, CADRE_DATA_LOSS, 1, sentence)) {
+        return;
+    }
+    job->counted = true;
+    job->diverged = true;
+    generation_breaks(core, job, sentence, false);
+    collect_reason(job, sentence, false); /* whatever ended it before */
+    CADRE_ASSERT(generation_is_broken(job));
+}
+
+void divergence_reported(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
+{
+    char sentence[LIMIT_TEXT_BYTES];
+    struct text text = text_begin(sentence, sizeof(sentence));
+    CADRE_ASSERT(report->reason == REPORT_DIVERGED);
+    if (job->diverged || generation_is_void(job)) {
+        return; /* its peers have said it */
+    }
+    if (report->divergence.position > job->released && job->unheard == 0) {
+        task_name(core, job, slot, &text);
+        text_add(&text, " says that states differ after ");
+        text_count(&text, report->divergence.position, "step", "steps");
+        text_add(&text, ", of which only ");
+        text_add_u64(&text, job->released);
+        text_add(&text, " were released");
+        job_fail(core, job, CADRE_INTERNAL, 1, sentence);
+        return;
+    }
+    diverges(core, job, &report->divergence, report->text == NULL ? "" : report->text);
+}
+
+/* ---- those that stand at their end, or at a stop ---- */
+
+/* Where all stand that will say so before the part is published; false: not all do yet. The chief
+ * says that it is done when its last checkpoint is published. */
+static bool all_stand(const struct core *core, const struct job *job, uint64_t *ret_position)
+{
+    if (job->phase != PHASE_RUN || generation_is_broken(job)) {
+        return false;
+    }
+    if (job->finished == 0) {
+        *ret_position = job->halt_at;
+        return job->halt_kind == HALT_STOP && job->reported == job->roster;
+    }
+    const struct task *chief = job_task(core, job, core->members[job->first]);
+    *ret_position = job->finished_position;
+    return job->finished == job->roster ||
+           (job->finished + 1 == job->roster && !chief->finished && job->has_part &&
+               job->part.position == job->finished_position);
+}
+
+/* The digests that were told of one position, each with the replicas that it stands for: those of
+ * the members by their slots, then that of the part. */
+struct told {
+    const struct core *core;
+    const struct job *job;
+    uint64_t position;
+};
+
+/* 0: nothing is known of it. */
+static uint64_t told_digest(
+    const struct told *told, uint32_t i, uint32_t *ret_slot, uint64_t *ret_replicas)
+{
+    const struct job *job = told->job;
+    CADRE_ASSERT(i <= job->tasks);
+    if (i < job->tasks) {
+        const struct task *task = job_task(told->core, job, i);
+        *ret_slot = i;
+        *ret_replicas = task->replicas > 0 ? task->replicas : 1;
+        bool stands = task->rank != NONE && (job->finished == 0 || task->finished);
+        return stands ? task->digest : 0;
+    }
+    bool counts = job->has_part && job->part.position == told->position && job->roster > 1;
+    *ret_slot = told->core->members[job->first];
+    const struct task *chief = job_task(told->core, job, *ret_slot);
+    *ret_replicas = chief->digest == 0 && chief->replicas > 0 ? chief->replicas : 0;
+    return counts ? job->part.digest : 0;
+}
+
+struct tally {
+    uint64_t digest;   /* that most may have; 0: none is known */
+    uint64_t replicas; /* that have it, */
+    uint64_t known;    /* of so many of which one is known */
+    bool differs;
+};
+
+/* If one of them has the majority, it is left over when each is set against another one. */
+static struct tally told_tally(const struct told *told)
+{
+    struct tally tally = {0};
+    uint64_t left = 0;
+    uint64_t first = 0;
+    uint64_t replicas;
+    uint32_t slot;
+    for (uint32_t i = 0; i <= told->job->tasks; i++) {
+        uint64_t digest = told_digest(told, i, &slot, &replicas);
+        if (digest == 0) {
+            continue;
+        }
+        first = first == 0 ? digest : first;
+        tally.differs |= digest != first;
+        tally.known += replicas;
+        if (digest == tally.digest || tally.digest == 0) {
+            tally.digest = digest;
+            left += replicas;
+        } else if (replicas > left) {
+            tally.digest = digest;
+            left = replicas - left;
+        } else {
+            left -= replicas;
+        }
+    }
+    for (uint32_t i = 0; i <= told->job->tasks; i++) {
+        uint64_t digest = told_digest(told, i, &slot, &replicas);
+        tally.replicas += digest != 0 && digest == tally.digest ? replicas : 0;
+    }
+    CADRE_ASSERT(tally.replicas <= tally.known);
+    return tally;
+}
+
+static void find_culprits(
+    const struct told *told, const struct tally *tally, struct divergence *ret_divergence)
+{
+    uint64_t replicas;
+    uint32_t slot;
+    CADRE_ASSERT(tally->differs);
+    if (2 * tally->replicas <= tally->known) {
+        return;
+    }
+    for (uint32_t i = 0; i <= told->job->tasks; i++) {
+        uint64_t digest = told_digest(told, i, &slot, &replicas);
+        if (digest != 0 && digest != tally->digest &&
+            ret_divergence->culprit_count < DIVERGENCE_CULPRITS_MAX) {
+            ret_divergence->culprits[ret_divergence->culprit_count++] = slot;
+        }
+    }
+}
+
+static bool all_are_known(const struct core *core, const struct job *job)
+{
+    for (uint32_t rank = 0; rank < job->roster; rank++) {
+        const struct task *task = job_task(core, job, core->members[job->first + rank]);
+        bool waits = rank == 0 && job->has_part && !task->reported;
+        if (task->rank != rank || (waits ? job->part.digest : task->digest) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool divergence_compare(struct core *core, struct job *job)
+{
+    struct told told = {.core = core, .job = job};
+    CADRE_ASSERT(job->roster > 0);
+    if (job->outcome != 0 || !all_stand(core, job, &told.position)) {
+        return false;
+    }
+    struct tally tally = told_tally(&told);
+    if (!tally.differs) {
+        if (all_are_known(core, job)) {
+            verified_raise(
+                core, job, &(struct verified){.position = told.position, .digest = tally.digest});
+        }
+        if (job->has_part) {
+            job_due(core, job, DUE_PART);
+        }
+        return false;
+    }
+    struct divergence divergence = {.position = told.position, .verified = job->verified.position};
+    find_culprits(&told, &tally, &divergence);
+    diverges(core, job, &divergence,
+        job->finished > 0 ? "the digests that they told at their end differ"
+                          : "the digests that they told where they stopped differ");
+    return true;
+}
+
+bool divergence_excluded(const struct core *core, const struct job *job)
+{
+    struct told told = {.core = core, .job = job};
+    return all_stand(core, job, &told.position) && job->part.position == told.position &&
+           !told_tally(&told).differs;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Replicas that stand at one position and do not hold the same state. */
+#ifndef CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
+#define CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
+
+#include "coordinator/core/state/state.h"
+
+/* A member found it where states are compared. */
+void divergence_reported(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
+/* When all stand at their end, or at a stop, and have said so: compares the digests that they told,
+ * and that of the chief's part of that position. Whether they differ: then it is noted. */
+bool divergence_compare(struct core *core, struct job *job);
+/* Whether all stand there, and so does the part, and none differs of those that are known. */
+bool divergence_excluded(const struct core *core, const struct job *job);
+
+#endif

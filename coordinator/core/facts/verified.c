@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verified position of a job: the newest whose states were found equal on all replicas of its
+ * generation, by members that compared them (arrivals), or of which all say the same digest
+ * (facts/divergence.c). It lies on the line: positions that a plan cuts off take it along. What is
+ * recorded may be older, since a record a minute is enough: a start of the coordinator makes
+ * members say again what they know. */
+#include "coordinator/core/facts/verified.h"
+
+#include "coordinator/core/state/due.h"
+
+#define RECORDED_EACH_US UINT64_C(60000000)
+
+static bool is_known(const struct verified *verified)
+{
+    CADRE_ASSERT(verified->digest != 0 || verified->position == 0);
+    return verified->digest != 0;
+}
+
+void verified_raise(struct core *core, struct job *job, const struct verified *verified)
+{
+    CADRE_ASSERT(job->roster > 0);
+    if (verified->digest == 0 || verified->position < job->resume ||
+        verified->position > job->released || verified->position < job->verified.position) {
+        return;
+    }
+    bool rises = !is_known(&job->verified) || verified->position > job->verified.position;
+    job->verified = *verified;
+    if (rises && core->now_us >= job->verified_next_us) {
+        job->verified_next_us = core->now_us + RECORDED_EACH_US;
+        job->verified_recorded = verified->position;
+        job_due(core, job, DUE_VERIFIED);
+    }
+    if (job->has_part) {
+        job_due(core, job, DUE_PART);
+    }
+    CADRE_ASSERT(job->verified.position <= job->released);
+}
+
+/* A state that was compared later than it was saved was equal then, too: one that differs goes on
+ * differing. At the same position it may have been compared twice, as when the program changed
+ * what no step writes in between: then the next comparison decides. */
+bool verified_covers(const struct job *job, const struct core_checkpoint *part)
+{
+    const struct verified *verified = &job->verified;
+    CADRE_ASSERT(part->position <= job->released);
+    if (part->digest == 0 || job->roster == 1) {
+        return true;
+    }
+    return is_known(verified) &&
+           (verified->position > part->position ||
+               (verified->position == part->position && verified->digest == part->digest));
+}
+
+static struct verified of_checkpoint(const struct job *job)
+{
+    bool compared = job->has_checkpoint && job->checkpoint.digest != 0;
+    return compared ? (struct verified){job->checkpoint.position, job->checkpoint.digest}
+                    : (struct verified){0};
+}
+
+void verified_cut(struct job *job)
+{
+    struct verified saved = of_checkpoint(job);
+    if (job->verified.position > job->resume) {
+        job->verified = (struct verified){0};
+    }
+    if (is_known(&saved) && saved.position <= job->resume &&
+        (!is_known(&job->verified) || saved.position > job->verified.position)) {
+        job->verified = saved;
+    }
+    job->verified_recorded = job->verified.position;
+    CADRE_ASSERT(job->verified.position <= job->resume);
+}
+
+void verified_last(struct core *core, struct job *job)
+{
+    CADRE_ASSERT(job->phase == PHASE_DONE);
+    if (is_known(&job->verified) && job->verified.position > job->verified_recorded) {
+        job->verified_recorded = job->verified.position;
+        job_due(core, job, DUE_VERIFIED);
+    }
+}
+
+void verified_published(struct job *job)
+{
+    struct verified saved = of_checkpoint(job);
+    CADRE_ASSERT(job->has_checkpoint);
+    if (is_known(&saved) &&
+        (!is_known(&job->verified) || saved.position > job->verified.position)) {
+        job->verified = saved;
+    }
+    if (saved.position > job->verified_recorded) {
+        job->verified_recorded = saved.position;
+    }
+}
+
+/* Whoever said it is not known to have been told of more than what is recorded as released. */
+void verified_restore(struct job *job, const struct core_restore_job *restore)
+{
+    struct verified saved = of_checkpoint(job);
+    uint64_t released = restore->released > restore->resume ? restore->released : restore->resume;
+    CADRE_ASSERT(job->verified.digest == 0);
+    if (restore->verified.digest != 0 && restore->verified.position <= released) {
+        job->verified = restore->verified;
+    }
+    if (is_known(&saved) && saved.position > job->verified.position && saved.position <= released) {
+        job->verified = saved;
+    }
+    job->verified_recorded = job->verified.position;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The newest position whose states were found equal on all replicas. */
+#ifndef CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
+#define CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
+
+#include "coordinator/core/state/state.h"
+
+/* Somebody who compared those of all says so. Of an older position than is known, of one that no
+ * member of this generation can have compared, or of none: nothing changes. */
+void verified_raise(struct core *core, struct job *job, const struct verified *verified);
+/* Whether the state that this part of this generation holds was compared, or needs not be. */
+bool verified_covers(const struct job *job, const struct core_checkpoint *part);
+/* A generation begins: what lies behind its first position is of a line that is cut off. */
+void verified_cut(struct job *job);
+/* All finished: what is known is recorded, however soon after the last. */
+void verified_last(struct core *core, struct job *job);
+/* The newest published checkpoint is recorded, with its digest. Where nobody could contradict it,
+ * as in a job whose only task is what is left of many, that counts. */
+void verified_published(struct job *job);
+/* After a start of the coordinator. */
+void verified_restore(struct job *job, const struct core_restore_job *restore);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Replicas at one position that do not hold the same state: who finds it, who is named, and that
+ * all begin again, once; what comes again is the program's fault. */
+#include <string.h>
+
+#include "tests/unit/coordinator_core/script.h"
+
+#define A UINT64_C(0xaa)
+#define B UINT64_C(0xbb)
+#define C UINT64_C(0xcc)
+
+static const struct core_job_spec three = {.tasks = 3, .tasks_min = 3, .max_restarts = 2};
+
+/* Three tasks on "a", "b", "c", and a worker "d" without one. 8 steps are released, 6 applied; 4
+ * are published and verified. */
+static struct script *stage_three(uint32_t max_restarts)
+{
+    struct core_job_spec spec = three;
+    spec.max_restarts = max_restarts;
+    struct script *s = stage_running(&spec, 4, 8);
+    for (uint32_t link = 1; link <= 3; link++) {
+        compared(s, link, 1, 1, 8, 6, (struct verified){.position = 4, .digest = A});
+    }
+    part_of(s, 1, 1, 0, 4, "four", A);
+    assert_int_equal(job_view(s, 1).checkpoint.position, 4);
+    script_skip(s);
+    return s;
+}
+
+/* All are ended, collected, placed and planned again, and released up to `up_to`. */
+static void begin_again(struct script *s, uint64_t up_to)
+{
+    uint64_t links[3];
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        links[slot] = link_of(s, slot);
+        gone(s, links[slot], 1, slot, 0, 15, "");
+    }
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        collected(s, links[slot], 1, slot);
+    }
+    wait_us(s, SECOND); /* those that come to nothing are spaced out */
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        task_hello(s, link_of(s, slot), 1, slot, 0);
+    }
+    uint64_t from = job_view(s, 1).resume;
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        arrived_at(s, link_of(s, slot), 1, 1, up_to, from, (struct cursor){.stream = 1});
+    }
+    script_skip(s);
+}
+
+static const struct divergence at_6 = {
+    .position = 6, .verified = 4, .culprits = {1}, .culprit_count = 1};
+
+/* The others lost their peers; all say where they stand. */
+static void all_freeze(struct script *s, uint64_t position)
+{
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        frozen(s, link_of(s, slot), 1, slot, position, 1);
+    }
+}
+
+static void all_begin_again_from_the_checkpoint(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    diverged(s, 3, 1, 2, at_6, "`w` differs on replica 1");
+    says(s, "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+            "steps: `w` differs on replica 1\n");
+    diverged(s, 1, 1, 0, at_6, "another text");
+    diverged(s, 2, 1, 1, at_6, "another text");
+    says(s, "tell task 1/2#3 on link 3: reset\n"
+            "stop task 1/2#3 on link 3\n"
+            "tell task 1/1#2 on link 2: reset\n"
+            "stop task 1/1#2 on link 2\n"
+            "tell task 1/0#1 on link 1: reset\n"
+            "stop task 1/0#1 on link 1\n");
+    begin_again(s, 12);
+    assert_string_equal(script_job_text(s, 1),
+        "task 1 on worker b has another state than most replicas after 6 steps: `w` differs on "
+        "replica 1; all tasks began again from the checkpoint of step 4");
+    struct core_job_view view = job_view(s, 1);
+    assert_int_equal(view.generation.number, 2);
+    assert_int_equal(view.resume, 4);
+    assert_int_equal(view.restarts, 1);
+    assert_true(view.verified.position == 4 && view.verified.digest == A);
+    script_close(s);
+}
+
+/* Its collective failed for who noticed nothing. */
+static void what_is_told_after_lost_peers_counts(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    peer_error(s, 1, 1, 0, 6);
+    peer_error(s, 2, 1, 1, 6);
+    script_skip(s);
+    diverged(s, 3, 1, 2, at_6, "x");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    assert_int_equal(job_view(s, 1).formed, 0);
+    begin_again(s, 12);
+    assert_int_equal(job_view(s, 1).resume, 4);
+    script_close(s);
+}
+
+/* No state of the generation is gone on from, also where a member dies meanwhile. */
+static void a_death_on_top_of_it_is_one_failure(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    diverged(s, 3, 1, 2, at_6, "x");
+    gone(s, 2, 1, 1, 0, 9, "");
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    all_freeze(s, 6);
+    assert_int_equal(job_view(s, 1).formed, 0);
+    script_close(s);
+}
+
+static void what_may_not_be_restarted_fails(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(0);
+    diverged(s, 3, 1, 2, at_6, "x");
+    says(s, "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+            "steps: x\n"
+            "stop job 1\n");
+    assert_string_equal(script_job_text(s, 1),
+        "task 1 on worker b has another state than most replicas after 6 steps: x");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    script_close(s);
+}
+
+static void the_same_again_is_the_programs_fault(void **state)
+{
+    (void)state;
+    const struct divergence again[] = {
+        {.position = 6, .verified = 4}, {.position = 5, .verified = 4}, /* the same stretch */
+        {.position = 4, .verified = 4},                                 /* at once */
+        {.position = 11, .verified = 4}, /* farther, and nothing in between is verified */
+    };
+    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
+        struct script *s = stage_three(9);
+        diverged(s, 3, 1, 2, at_6, "x");
+        all_freeze(s, 6);
+        begin_again(s, 12);
+        diverged(s, link_of(s, 1), 1, 1, again[i], "y");
+        assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+        assert_int_equal(job_view(s, 1).restarts, 1);
+        const char *text = script_job_text(s, 1);
+        assert_non_null(strstr(text, "the replicas have different states after "));
+        assert_non_null(strstr(text,
+            ", and nobody knows which is right; so it was before, after 6 steps, and nothing later "
+            "was found equal: the step function writes what is no function of the step and its "
+            "samples: look for an uninitialised value, a sum over local rows, a clock, rand(), a "
+            "thread: y"));
+        script_close(s);
+    }
+}
+
+static void another_one_behind_it_is_another_failure(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    diverged(s, 3, 1, 2, at_6, "x");
+    all_freeze(s, 6);
+    begin_again(s, 12);
+    compared(s, link_of(s, 0), 1, 1, 12, 8, (struct verified){.position = 7, .digest = B});
+    diverged(s, link_of(s, 1), 1, 1, (struct divergence){.position = 9, .verified = 7}, "y");
+    assert_int_equal(job_view(s, 1).restarts, 2);
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    all_freeze(s, 9);
+    begin_again(s, 12);
+    assert_int_equal(job_view(s, 1).resume, 4);
+    /* Its arrival may be on its way; what it may not any more is a failure too many. */
+    diverged(s, link_of(s, 1), 1, 1, (struct divergence){.position = 12, .verified = 10}, "z");
+    assert_string_equal(script_job_text(s, 1),
+        "the replicas have different states after 12 steps, and nobody knows which is right: z; it "
+        "was restarted 2 times before, as often as it may be (--max-restarts)");
+    script_close(s);
+}
+
+static void a_worker_that_is_named_twice_is_drained(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(9);
+    diverged(s, 3, 1, 2, at_6, "x");
+    assert_null(core_drain_of(s->core, "b"));
+    all_freeze(s, 6);
+    begin_again(s, 12);
+    uint32_t slot = 0;
+    while (strcmp(task_view(s, slot).worker_name, "b") != 0) {
+        slot++;
+    }
+    compared(s, link_of(s, 0), 1, 1, 12, 8, (struct verified){.position = 7, .digest = B});
+    diverged(s, link_of(s, 0), 1, 0,
+        (struct divergence){
+            .position = 9, .verified = 7, .culprits = {slot, slot, 99}, .culprit_count = 3},
+        "y");
+    const struct core_drained *drained = core_drain_of(s->core, "b");
+    assert_non_null(drained);
+    assert_string_equal(drained->who, "the coordinator");
+    assert_non_null(strstr(
+        drained->why, "the state of a task on it was not that of the others, 2 times; last task "));
+    assert_non_null(strstr(s->transcript, "record! worker b is drained\n"));
+    all_freeze(s, 9);
+    begin_again(s, 12);
+    for (slot = 0; slot < 3; slot++) {
+        assert_string_not_equal(task_view(s, slot).worker_name, "b");
+    }
+    script_close(s);
+}
+
+static void what_nobody_can_have_found_fails(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    diverged(s, 3, 1, 2, (struct divergence){.position = 9}, "x");
+    assert_string_equal(script_job_text(s, 1),
+        "task 2 on worker c says that states differ after 9 steps, of which only 8 were released");
+    script_close(s);
+}
+
+/* ---- those that stand at their end, or at a stop ---- */
+
+static void ends_that_differ_are_no_end(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    finished_as(s, 1, 1, 0, 6, A);
+    finished_as(s, 2, 1, 1, 6, A);
+    says(s, "");
+    finished_as(s, 3, 1, 2, 6, B);
+    assert_null(strstr(s->transcript, "bye"));
+    assert_int_equal(job_view(s, 1).formed, 0);
+    begin_again(s, 12);
+    assert_string_equal(script_job_text(s, 1),
+        "task 2 on worker c has another state than most replicas after 6 steps: the digests that "
+        "they told at their end differ; all tasks began again from the checkpoint of step 4");
+    assert_int_equal(job_view(s, 1).resume, 4);
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    for (uint32_t slot = 0; slot < 3; slot++) { /* and is, when they do not */
+        arrived_at(s, link_of(s, slot), 1, 1, 12, 6, (struct cursor){.stream = 1});
+        finished_as(s, link_of(s, slot), 1, slot, 6, A);
+    }
+    assert_non_null(strstr(s->transcript, "tell job 1: bye g2\n"));
+    assert_int_equal(job_view(s, 1).verified.position, 6);
+    script_close(s);
+}
+
+static void without_a_majority_nobody_is_named(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    finished_as(s, 1, 1, 0, 6, A);
+    finished_as(s, 2, 1, 1, 6, B);
+    finished_as(s, 3, 1, 2, 6, C);
+    assert_non_null(strstr(script_job_text(s, 1),
+        "the replicas have different states after 6 steps, and nobody knows which is right: the "));
+    assert_null(strstr(s->transcript, "bye"));
+    script_close(s);
+}
+
+/* The chief, which is not done before its part is published, is outvoted by its part. */
+static void a_last_checkpoint_that_differs_is_none(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        struct script *s = stage_three(2);
+        if (last == 0) {
+            part_of(s, 1, 1, 0, 6, "six", B);
+        }
+        finished_as(s, 2, 1, 1, 6, A);
+        finished_as(s, 3, 1, 2, 6, A);
+        if (last == 1) {
+            says(s, "");
+            part_of(s, 1, 1, 0, 6, "six", B);
+        }
+        assert_non_null(strstr(s->transcript,
+            "abort g1: task 0 on worker a has another state than most replicas after 6 steps: "));
+        assert_int_equal(job_view(s, 1).checkpoint.position, 4);
+        frozen(s, 1, 1, 0, 6, 1);
+        begin_again(s, 12);
+        assert_int_equal(job_view(s, 1).resume, 4);
+        script_close(s);
+    }
+}
+
+/* Some have gone already, between their report and bye. */
+static void who_is_gone_in_order_is_compared_too(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    finished_as(s, 2, 1, 1, 6, A);
+    finished_as(s, 3, 1, 2, 6, A);
+    gone(s, 2, 1, 1, 0, 0, "");
+    gone(s, 3, 1, 2, 0, 0, "");
+    part_of(s, 1, 1, 0, 6, "six", B);
+    assert_non_null(strstr(s->transcript, "abort g1: task 0 on worker a has another state"));
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    frozen(s, 1, 1, 0, 6, 1);
+    assert_int_equal(job_view(s, 1).formed, 0);
+    script_close(s);
+}
+
+static void a_stop_whose_states_differ_saves_nothing(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(2);
+    said(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+    assert_int_equal(job_view(s, 1).halt_at, 9);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        arrived(s, slot + 1, 1, 1, 10, 8);
+    }
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        arrived(s, slot + 1, 1, 1, 10, 9);
+        halted_as(s, slot + 1, 1, slot, 9, slot == 1 ? B : A);
+    }
+    part_of(s, 1, 1, 0, 9, "nine", A);
+    assert_int_equal(job_view(s, 1).checkpoint.position, 4);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        gone(s, slot + 1, 1, slot, 42, 0, "");
+        collected(s, slot + 1, 1, slot);
+    }
+    assert_non_null(strstr(s->transcript, "record job 1: queued again\n"));
+    assert_int_equal(job_view(s, 1).checkpoint.position, 4);
+    script_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_begin_again_from_the_checkpoint),
+        cmocka_unit_test(what_is_told_after_lost_peers_counts),
+        cmocka_unit_test(a_death_on_top_of_it_is_one_failure),
+        cmocka_unit_test(what_may_not_be_restarted_fails),
+        cmocka_unit_test(the_same_again_is_the_programs_fault),
+        cmocka_unit_test(another_one_behind_it_is_another_failure),
+        cmocka_unit_test(a_worker_that_is_named_twice_is_drained),
+        cmocka_unit_test(what_nobody_can_have_found_fails),
+        cmocka_unit_test(ends_that_differ_are_no_end),
+        cmocka_unit_test(without_a_majority_nobody_is_named),
+        cmocka_unit_test(a_last_checkpoint_that_differs_is_none),
+        cmocka_unit_test(who_is_gone_in_order_is_compared_too),
+        cmocka_unit_test(a_stop_whose_states_differ_saves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
