@@ -171,7 +171,9 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .memory_bytes = info->limits.memory_bytes,
         .cpu_thousandths = info->limits.cpu_thousandths,
         .pids = info->limits.pids,
-        .time_limit_us = info->limits.time_limit_us};
+        .time_limit_us = info->limits.time_limit_us,
+        .verified_position = info->verified_position,
+        .verified_digest = info->verified_digest};
     if (info->has_evaluation) {
         size_t before = info->has_progress ? info->progress.metric_count : 0;
         view_progress(&info->evaluation, metrics + before, &ret_job->evaluation);

@@ -182,6 +182,9 @@ struct job_info {
     uint64_t started_us;
     uint64_t ended_us;
     uint64_t position; /* steps committed */
+    /* The newest position whose states were found equal on all replicas; digest 0: none. */
+    uint64_t verified_position;
+    uint64_t verified_digest;
     uint64_t generation;
     const char
         *checkpoint;   /* newest published one, as a path below the job's output; "" when none */

@@ -69,6 +69,8 @@ void fill_job_info(struct packer *packer, Cadre__V1__JobInfo *wire, const struct
     wire->started_us = info->started_us;
     wire->ended_us = info->ended_us;
     wire->position = info->position;
+    wire->verified_position = info->verified_position;
+    wire->verified_digest = info->verified_digest;
     wire->generation = info->generation;
     wire->checkpoint = (char *)info->checkpoint;
     wire->exit_code = info->exit_code;
@@ -173,6 +175,9 @@ void take_job_info(struct taker *taker, const Cadre__V1__JobInfo *wire, struct j
         .started_us = wire->started_us,
         .ended_us = wire->ended_us,
         .position = take_position(taker, "JobInfo.position", wire->position),
+        .verified_position =
+            take_position(taker, "JobInfo.verified_position", wire->verified_position),
+        .verified_digest = wire->verified_digest,
         .generation = wire->generation,
         .checkpoint = take_path_or_empty(taker, "JobInfo.checkpoint", wire->checkpoint),
         .exit_code = take_i32(taker, "JobInfo.exit_code", wire->exit_code, 0, 255),

@@ -2,7 +2,9 @@
 #include "coordinator/cli/json.h"
 #include "coordinator/cli/conclusion.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,6 +115,17 @@ json_t *json_of_shards(const cadre_job *job)
     return json;
 }
 
+/* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
+static json_t *of_verified(const cadre_job *job)
+{
+    char digest[24];
+    json_t *json = json_object();
+    snprintf(digest, sizeof digest, "%016" PRIx64, job->verified_digest);
+    json_object_set_new(json, "position", number(job->verified_position));
+    json_object_set_new(json, "digest", text(digest));
+    return json;
+}
+
 json_t *json_of_job(const cadre_job *job)
 {
     json_t *json = json_object();
@@ -138,6 +151,8 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "started_us", number(job->started_us));
     json_object_set_new(json, "ended_us", number(job->ended_us));
     json_object_set_new(json, "position", number(job->position));
+    json_object_set_new(
+        json, "verified", job->verified_digest != 0 ? of_verified(job) : json_null());
     json_object_set_new(json, "generation", number(job->generation));
     json_object_set_new(json, "checkpoint", text(job->checkpoint));
     json_object_set_new(

@@ -339,6 +339,12 @@ static void print_limits(const cadre_job *job, FILE *out)
     fputc('\n', out);
 }
 
+/* Who compared states may have told it before all have told that they are there. */
+static uint64_t steps_known(const cadre_job *job)
+{
+    return job->position > job->verified_position ? job->position : job->verified_position;
+}
+
 bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, FILE *out)
 {
     char text[RENDER_BYTES];
@@ -382,6 +388,10 @@ bool render_job(const cadre_job *job, uint64_t now_us, const struct look *look, 
     if (job->position > 0) {
         fprintf(out, "  %-11s %" PRIu64 " committed, generation %" PRIu64 "\n", "steps",
             job->position, job->generation);
+    }
+    if (job->verified_digest != 0) {
+        fprintf(out, "  %-11s step %" PRIu64 " of %" PRIu64 "\n", "verified",
+            job->verified_position, steps_known(job));
     }
     if (job->restarts > 0) {
         fprintf(out, "  %-11s %" PRIu32 "\n", "restarts", job->restarts);

@@ -179,6 +179,8 @@ void engine_fill_basics(
         .started_us = entry->started_us,
         .ended_us = entry->ended_us,
         .position = engine_position(engine, entry),
+        .verified_position = entry->verified.position,
+        .verified_digest = entry->verified.digest,
         .generation = entry->generation,
         .checkpoint = entry->checkpoint,
         .exit_code = entry->exit_code,
@@ -195,6 +197,10 @@ void engine_fill_basics(
         ret_info->state = live.state;
         ret_info->roster = live.roster;
         ret_info->restarts = live.restarts;
+        if (live.verified.digest != 0) {
+            ret_info->verified_position = live.verified.position;
+            ret_info->verified_digest = live.verified.digest;
+        }
     }
     if (entry->end_unstored) { /* nobody is told before it is */
         ret_info->state = JOB_ENDING;

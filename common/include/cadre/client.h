@@ -223,6 +223,10 @@ typedef struct cadre_job {
     uint32_t cpu_thousandths;
     uint32_t pids;
     uint64_t time_limit_us;
+    /* The newest position whose states were found equal on all replicas, and their digest; digest
+     * 0: none was compared. */
+    uint64_t verified_position;
+    uint64_t verified_digest;
 } cadre_job;
 
 typedef struct cadre_job_list {

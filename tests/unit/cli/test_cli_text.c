@@ -269,6 +269,8 @@ static void print_failed_job(FILE *out)
     job.message = "task 0 was killed by signal 11";
     job.exit_code = 139;
     job.position = 46;
+    job.verified_position = 40;
+    job.verified_digest = 1;
     job.generation = 1;
     job.tasks = tasks;
     job.task_count = 2;
@@ -282,8 +284,8 @@ static void a_job_shows_everything(void **state)
     static const char *const parts[] = {"job 3  digits  failed\n",
         "  message     task 0 was killed by signal 11\n", "  tasks       2 of 3 replicas each\n",
         " 63 s ago\n", "  took        2.1 s\n", "epoch 2/4  step 2/4",
-        "  steps       46 committed, generation 1\n", "  exit code   139\n",
-        "   0  exited  alpha    77     1  2.0 KiB  signal 11  bad?luck\n",
+        "  steps       46 committed, generation 1\n", "  verified    step 40 of 46\n",
+        "  exit code   139\n", "   0  exited  alpha    77     1  2.0 KiB  signal 11  bad?luck\n",
         "   1  exited  -         -     1      0 B  0          did not join\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
@@ -317,6 +319,7 @@ static void an_elastic_job_shows_who_trains(void **state)
     static const char *const parts[] = {"  tasks       2 to 4 of 3 replicas each\n",
         "  training    3 of 4 tasks, generation 5\n", "  restarts    1\n",
         "  checkpoint  checkpoints/checkpoint-40.json\n",
+        "  steps       46 committed, generation 5\n  restarts    1\n", /* nothing was compared */
         "   3  waiting  -         -     4  0 B  -     for a free slot\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
@@ -408,8 +411,8 @@ static void a_job_as_json_has_stable_keys(void **state)
     static const char *const job_keys[] = {"id", "name", "program", "state", "final", "code",
         "message", "exit_code", "workers", "workers_min", "roster", "restarts", "replicas",
         "priority", "memory_bytes", "cpu_thousandths", "pids", "time_limit_us", "submitted_us",
-        "started_us", "ended_us", "position", "generation", "checkpoint", "progress", "tasks",
-        NULL};
+        "started_us", "ended_us", "position", "verified", "generation", "checkpoint", "progress",
+        "tasks", NULL};
     static const char *const progress_keys[] = {
         "stream", "epoch", "epochs", "step", "steps", "samples_per_s", "left_s", "metrics", NULL};
     static const char *const task_keys[] = {"task", "state", "worker", "incarnation", "pid",
@@ -431,10 +434,16 @@ static void a_job_as_json_has_stable_keys(void **state)
     assert_keys(task, task_keys);
     assert_true(json_is_null(json_object_get(task, "exit_code")));
     assert_int_equal(json_integer_value(json_object_get(task, "exit_signal")), 11);
+    assert_true(json_is_null(json_object_get(json, "verified")));
     json_decref(json);
     job.has_progress = false;
     job.task_count = 0;
+    job.verified_position = 40;
+    job.verified_digest = UINT64_C(0xfedcba9876543210);
     json = json_of_job(&job);
+    json_t *verified = json_object_get(json, "verified");
+    assert_int_equal(json_integer_value(json_object_get(verified, "position")), 40);
+    assert_string_equal(json_string_value(json_object_get(verified, "digest")), "fedcba9876543210");
     assert_true(json_is_null(json_object_get(json, "progress")));
     assert_null(json_object_get(json, "tasks"));
     json_decref(json);

@@ -65,8 +65,7 @@ void heartbeat(struct stage *stage, uint64_t link)
 void started(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
-        &(struct agent_up){
-            .type = AGENT_UP_TASK_STARTED,
+        &(struct agent_up){.type = AGENT_UP_TASK_STARTED,
             .started = {.task = ref(stage, job, slot), .pid = 100 + slot}});
 }
 
@@ -82,8 +81,7 @@ void gone(
 void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
-        &(struct agent_up){
-            .type = AGENT_UP_TASK_COLLECTED,
+        &(struct agent_up){.type = AGENT_UP_TASK_COLLECTED,
             .collected = {.task = ref(stage, job, slot), .text = ""}});
 }
 
@@ -190,11 +188,12 @@ void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(stage, job, slot),
-                .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
+            .said = {
+                .task = ref(stage, job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
 }
 
-void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)
+void compared(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    struct verified verified)
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_ARRIVED,
@@ -203,7 +202,13 @@ void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, u
                 .tasks = tasks,
                 .up_to = up_to,
                 .applied = up_to - 1,
-                .cursor = {.stream = 1, .first = 0, .steps = 0}}});
+                .cursor = {.stream = 1, .first = 0, .steps = 0},
+                .verified = verified}});
+}
+
+void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to)
+{
+    compared(stage, link, job, tasks, up_to, (struct verified){0});
 }
 
 void stage_form(struct stage *stage)

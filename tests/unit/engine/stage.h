@@ -81,6 +81,9 @@ void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint6
 void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
     const struct shards_report *report);
 void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch);
+/* As arrived(); the states after `verified.position` steps were compared. */
+void compared(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    struct verified verified);
 void arrived(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to);
 
 /* Two workers of two slots on links 1 and 2, a job of three tasks; all of them said hello, and
