@@ -11,7 +11,9 @@ typedef unsigned long long ull;
  * one of these. */
 static uint32_t generations_max(const struct sim *sim, const struct job *job)
 {
-    return 8 + 6 * (sim->scenario.fault_count + job->own_ends + job->breaks + job->touches) +
+    return 8 +
+           6 * (sim->scenario.fault_count + job->own_ends + job->breaks + job->touches +
+                   job->flips) +
            2 * job->plan->tasks;
 }
 
@@ -53,22 +55,23 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
 static bool may_fail(const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
-    uint32_t counted = job->own_ends + job->breaks + 2 * job->touches;
+    uint32_t counted = job->own_ends + job->breaks + 2 * job->touches + job->flips;
     bool own = job->program_failed || job->disagreed || plan->short_slot != UINT32_MAX;
-    bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks > 0;
+    bool waited = plan->wait_us != 0 && job->touches + job->own_ends + job->breaks + job->flips > 0;
     bool unreadable = job->damaged && job->stored->ended_as.code == CADRE_DATA_LOSS;
     bool lost_late = job->touches > 0 && (plan->plain || job->stored->done);
     /* Before the first plan nobody is replaced who says nothing. */
     bool unformed =
         job->stopped_long && strstr(job->stored->ended_as.text, " did not join within ") != NULL;
-    return own || waited || unformed || unreadable || job->early_end || lost_late ||
+    bool again = job->flips > 1 && strstr(job->stored->ended_as.text, "no function of the step");
+    return own || again || waited || unformed || unreadable || job->early_end || lost_late ||
            counted > plan->max_restarts;
 }
 
 static const char *wrong_failure(const struct sim *sim, const struct job *job)
 {
     const struct scenario_job *plan = job->plan;
-    bool undisturbed = job->touches == 0 && job->breaks == 0;
+    bool undisturbed = job->touches == 0 && job->breaks == 0 && job->flips == 0;
     if (!may_fail(job)) {
         return "failed, but it should have gone on";
     }

@@ -153,6 +153,7 @@ void join_exchange(struct sim *sim, struct mesh *mesh)
         }
         mesh->source_state = mesh->resume > 0 ? chief->restored : truth_state(job, 0);
     }
+    values_adopted(sim, mesh);
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         uint32_t index = mesh_member(sim, mesh, rank);
         struct process *process = &sim->processes[index];

@@ -266,7 +266,7 @@ static int run_tiny(uint32_t variant, int count, char **faults)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--workers N] --seeds FIRST:END | --survey FIRST:END |"
+    fprintf(stderr, "usage: sim [--workers N] [--compare] --seeds FIRST:END | --survey FIRST:END |"
                     " --verbose SEED | --mutants |"
                     " --corpus FILE | --scale WORKERS | --exhaustive LEVEL |"
                     " --tiny VARIANT [EVENT:KIND:WHICH ...]\n");
@@ -325,6 +325,8 @@ int main(int argc, char **argv)
         const char *rest;
         if (strcmp(argv[i], "--mutants") == 0) {
             what = argv[i];
+        } else if (strcmp(argv[i], "--compare") == 0) {
+            the_sim.compares = true;
         } else if (last) {
             return usage();
         } else if (strcmp(argv[i], "--workers") == 0) {

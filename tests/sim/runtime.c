@@ -82,6 +82,14 @@ static bool is_published(const struct process *process)
     return published != POSITION_NONE && published >= process->core.position;
 }
 
+static bool is_save(const struct sim *sim, const struct process *process)
+{
+    const struct job *job = job_of(sim, process);
+    uint64_t position = process->core.position;
+    return position == job->plan->save_at &&
+           program_outside_left(sim, process) == job->outside[position];
+}
+
 /* cadre_save: the chief copies and writes, all wait until it is published. In cadre_finish the
  * chief alone waits: the others say at once that they are done. */
 static void save(struct sim *sim, uint32_t index)
@@ -91,6 +99,9 @@ static void save(struct sim *sim, uint32_t index)
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FLUSH});
     if (process->rank == 0) {
         saving_begin(sim, index);
+    }
+    if (process->core.position < job_of(sim, process)->plan->steps || is_save(sim, process)) {
+        values_saved(sim, index);
     }
 }
 
@@ -109,7 +120,9 @@ static void finish(struct sim *sim, uint32_t index)
             index);
     }
     job->short_finished |= position < job->plan->steps;
-    program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FINISH});
+    program_event(sim, index,
+        &(struct task_event){
+            .type = TASK_EVENT_FINISH, .digest = value_digest(sim, job, &process->state)});
     mesh_end(sim, index);
     if (mutant_acts(sim, MUTANT_OWN_EXIT)) {
         process->program = PROGRAM_ENDS;
@@ -198,14 +211,6 @@ static void outside_done(struct sim *sim, uint32_t index)
     program_go(sim, index);
 }
 
-static bool is_save(const struct sim *sim, const struct process *process)
-{
-    const struct job *job = job_of(sim, process);
-    uint64_t position = process->core.position;
-    return position == job->plan->save_at &&
-           program_outside_left(sim, process) == job->outside[position];
-}
-
 static void enter_outside(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -271,7 +276,9 @@ void program_go(struct sim *sim, uint32_t index)
             finish(sim, index);
         }
     } else if (task_core_stops_next(&process->core)) {
-        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_EDGE});
+        program_event(sim, index,
+            &(struct task_event){
+                .type = TASK_EVENT_EDGE, .digest = value_digest(sim, job, &process->state)});
         program_go(sim, index);
     } else {
         take_step(sim, index);
@@ -310,6 +317,7 @@ static void enter_step(struct sim *sim, uint32_t index)
     check_enter(sim, process, position);
     if (process->collective == 0) {
         fed_by(sim, process);
+        values_tell(sim, process);
     }
     if (last && job->plan->bucketed) {
         /* A part of the step is written before its last collective. */
@@ -451,6 +459,10 @@ void program_collective_done(struct sim *sim, uint32_t index)
             process->program = PROGRAM_IDLE;
             program_go(sim, index);
         }
+    } else if (process->collective == 0 && !values_agree(sim, index)) {
+        process->program = PROGRAM_IDLE;
+        process->doing++;
+        program_go(sim, index);
     } else if (process->collective + 1 < job_of(sim, process)->plan->collectives) {
         process->collective++;
         if (process->core.phase == TASK_RUN) {
@@ -481,6 +493,7 @@ void program_applied(struct sim *sim, uint32_t index)
         state_apply(
             job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
     }
+    value_flips(sim, process);
     check_applied(sim, process, position);
     process->program = PROGRAM_IDLE;
     process->set_up = true;

@@ -61,6 +61,7 @@ void checkpoint_name(uint8_t *sha256, const struct state *state)
     memset(sha256, 0, LIMIT_SHA256_BYTES);
     memcpy(sha256, &state->once, sizeof(state->once));
     memcpy(sha256 + 8, &state->line, sizeof(state->line));
+    memcpy(sha256 + 16, &state->value, sizeof(state->value));
 }
 
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256)
@@ -68,6 +69,7 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
     struct state state = truth_state(job, position);
     memcpy(&state.once, sha256, sizeof(state.once));
     memcpy(&state.line, sha256 + 8, sizeof(state.line));
+    memcpy(&state.value, sha256 + 16, sizeof(state.value));
     return state;
 }
 
@@ -98,6 +100,7 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
             .size_bytes = 1};
         run_ahead(sim, process, &part);
         checkpoint_name(part.sha256, &process->written);
+        part.digest = value_digest(sim, &sim->jobs[process->job], &process->written);
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
     bool chief = process->rank == 0 && process->mesh != NOBODY;

@@ -93,9 +93,18 @@ struct step_feed {
 struct state {
     uint64_t once;        /* a chain over the steps that were applied */
     uint64_t line;        /* a chain over them and the generations that applied them */
+    uint64_t value;       /* as `once`, unless a bit of it has flipped */
     struct cursor cursor; /* of the newest step */
     struct feed feeds[SCENARIO_STREAMS];
     uint64_t epochs[SCENARIO_STREAMS]; /* that the feeds are of */
+};
+
+/* What members tell of their values in one collective. */
+struct told {
+    uint64_t position; /* and one; 0: nothing */
+    uint64_t digest;   /* of the first */
+    uint32_t count;
+    bool differs;
 };
 
 /* A task's process, from PREPARE on. */
@@ -151,6 +160,8 @@ struct process {
     uint64_t key; /* of the collective that it is in */
     bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
+    uint64_t told_at; /* it told its value where all save, in mesh: */
+    uint32_t told_in;
     bool out_told; /* that it was told to end without a word */
 };
 
@@ -171,7 +182,9 @@ struct mesh {
     uint32_t entered;
     uint32_t ended; /* members that are in cadre_finish: they meet in a collective of their own */
     bool data;      /* somebody in it has data for the step */
-    struct step_feed fed[2];           /* by parity of the position */
+    struct step_feed fed[2]; /* by parity of the position */
+    struct told told[2];     /* likewise */
+    struct told saved;
     uint32_t applied[POSITIONS_MAX];   /* members that applied the step */
     uint64_t lines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
     bool broken;
@@ -228,6 +241,8 @@ struct job {
     bool placed;
     bool planned;      /* a plan was said, ever */
     bool stopped_long; /* a task of it was stopped for longer than it may take to join */
+    uint32_t flips;    /* bits of its values that flipped */
+    bool tainted;      /* where nobody could notice */
     bool noticed;      /* a task of it was told to leave its machine */
     bool damaged;      /* a checkpoint of it was */
     uint64_t saved_at; /* it went back to the queue with all its steps saved; POSITION_NONE: not */
@@ -318,6 +333,7 @@ struct sim {
     uint64_t broke_us;   /* when a task died in a running job */
     uint64_t resumed_us; /* when the first step after that was applied by all */
 
+    bool compares; /* tasks compare their values */
     enum mutant mutant;
     bool mutated;
     const char *broken; /* name of the invariant; NULL: none */
@@ -457,6 +473,21 @@ void saving_written(struct sim *sim, uint32_t process, bool again);
 /* The state that a checkpoint's manifest names. */
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
 void checkpoint_name(uint8_t *sha256, const struct state *state);
+
+/* ---- values.c: what tasks compare ---- */
+
+/* Whether the job's tasks compare their values. */
+bool values_count(const struct sim *sim, const struct job *job);
+/* 0: they do not. */
+uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
+void value_flips(struct sim *sim, struct process *process);
+/* It enters the first collective of its step; and that succeeded: false, the values differ. */
+void values_tell(struct sim *sim, struct process *process);
+bool values_agree(struct sim *sim, uint32_t process);
+/* It saves, together with all. */
+void values_saved(struct sim *sim, uint32_t process);
+void values_adopted(struct sim *sim, const struct mesh *mesh);
+void values_check(struct sim *sim, const struct job *job, uint64_t position, uint64_t value);
 
 /* ---- truth.c: what is right ---- */
 

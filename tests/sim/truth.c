@@ -140,6 +140,7 @@ void state_apply(const struct job *job, struct state *state, uint64_t position,
     const struct scenario_segment *segment = segment_at(job, position);
     uint64_t step = truth_step(job, position);
     state->once = chained(state->once, step);
+    state->value = chained(state->value, step);
     state->line = chained(state->line, step ^ generation << 32);
     struct feed *feed = &state->feeds[segment->stream];
     if (state->epochs[segment->stream] != segment->epoch + 1) {
@@ -158,5 +159,6 @@ struct state truth_state(const struct job *job, uint64_t position)
     }
     state.once = job->once[position];
     state.line = job->once[position];
+    state.value = job->once[position];
     return state;
 }

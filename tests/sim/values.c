@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The values of replicas' states, as tasks compare them: in the first collective of each step, when
+ * all save, and with what they say at their end. Off but with --compare; and then a bit of a value
+ * flips now and then. */
+#include "common/pure/assert.h"
+#include "sim.h"
+
+#define FLIPS_MAX 2
+
+/* Of a step whose only collective comes when a part of it is written, nothing could be undone. */
+bool values_count(const struct sim *sim, const struct job *job)
+{
+    return sim->compares && !(job->plan->bucketed && job->plan->collectives == 1);
+}
+
+uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state)
+{
+    return values_count(sim, job) ? state->value | 1 : 0;
+}
+
+/* One of the job's values is not what its steps made of it; of one task nobody would notice. */
+void value_flips(struct sim *sim, struct process *process)
+{
+    struct job *job = &sim->jobs[process->job];
+    if (values_count(sim, job) && job->flips < FLIPS_MAX && mesh_of(sim, process)->count > 1 &&
+        one_in(sim, 200)) {
+        job->flips++;
+        process->state.value ^= UINT64_C(2) << job->flips; /* no two the same */
+        trace(sim, "the value of task %u of job %llu flips", process->ref.slot,
+            (unsigned long long)job->id.n);
+    }
+}
+
+static void tell(struct told *told, uint64_t position, uint64_t digest)
+{
+    if (told->position != position + 1) {
+        *told = (struct told){.position = position + 1, .digest = digest};
+    }
+    told->differs |= told->digest != digest;
+    told->count++;
+}
+
+void values_tell(struct sim *sim, struct process *process)
+{
+    const struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    if (values_count(sim, job)) {
+        tell(&mesh_of(sim, process)->told[position % 2], position,
+            value_digest(sim, job, &process->state));
+    }
+}
+
+/* What came of it, to one of them; false: they differ, and it does not go on. */
+static bool learn(struct sim *sim, uint32_t index, const struct told *told)
+{
+    struct process *process = &sim->processes[index];
+    uint64_t verified =
+        process->core.verified.digest != 0 ? process->core.verified.position : process->core.resume;
+    if (!told->differs) {
+        program_event(sim, index,
+            &(struct task_event){.type = TASK_EVENT_VERIFIED,
+                .verified = {.position = told->position - 1, .digest = told->digest}});
+        return true;
+    }
+    const struct divergence divergence = {.position = told->position - 1, .verified = verified};
+    program_event(sim, index,
+        &(struct task_event){
+            .type = TASK_EVENT_DIVERGED, .divergence = &divergence, .text = "their values differ"});
+    return false;
+}
+
+bool values_agree(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    const struct job *job = &sim->jobs[process->job];
+    uint64_t position = process->core.position;
+    if (!values_count(sim, job) || process->core.phase != TASK_RUN) {
+        return true;
+    }
+    const struct told *told = &mesh_of(sim, process)->told[position % 2];
+    CADRE_ASSERT(told->position == position + 1);
+    CADRE_ASSERT(told->count == mesh_of(sim, process)->count);
+    return learn(sim, index, told);
+}
+
+/* All save in the middle of the program: in a collective, whose end each hears when all are in. */
+void values_saved(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    struct mesh *mesh = mesh_of(sim, process);
+    uint64_t position = process->core.position;
+    if (!values_count(sim, &sim->jobs[process->job]) ||
+        (process->told_at == position && process->told_in == process->mesh)) {
+        return;
+    }
+    process->told_at = position;
+    process->told_in = process->mesh;
+    tell(&mesh->saved, position, value_digest(sim, &sim->jobs[process->job], &process->state));
+    struct told saved = mesh->saved;
+    for (uint32_t rank = 0; rank < mesh->count && saved.count == mesh->count; rank++) {
+        uint32_t member = mesh_member(sim, mesh, rank);
+        struct process *other = &sim->processes[member];
+        if (other->program == PROGRAM_SAVES && other->core.phase == TASK_RUN &&
+            other->core.position == position && learn(sim, member, &saved)) {
+            program_event(sim, member, &(struct task_event){.type = TASK_EVENT_FLUSH});
+        }
+    }
+}
+
+/* ---- what is right ---- */
+
+/* Of a state that all adopt from one nobody can tell, and of one that a single task holds. */
+void values_adopted(struct sim *sim, const struct mesh *mesh)
+{
+    struct job *job = &sim->jobs[mesh->job];
+    bool wrong = mesh->source_state.value != job->once[mesh->resume];
+    job->tainted |= wrong;
+    for (uint32_t rank = 0; rank < mesh->count && mesh->count == 1; rank++) {
+        job->tainted |=
+            sim->processes[mesh_member(sim, mesh, rank)].state.value != job->once[mesh->resume];
+    }
+}
+
+void values_check(struct sim *sim, const struct job *job, uint64_t position, uint64_t value)
+{
+    if (values_count(sim, job) && !job->tainted && value != job->once[position]) {
+        broken(sim, "VALUE", "job %llu: a wrong value of position %llu is taken as right",
+            (unsigned long long)job->id.n, (unsigned long long)position);
+    }
+}
