@@ -16,5 +16,6 @@ set(CPACK_DEBIAN_WORKER_PACKAGE_DEPENDS "${service}, cadre-client ${same}, ${run
 set(CPACK_DEBIAN_WORKER_PACKAGE_SUGGESTS "cadre-cuda")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_SUGGESTS "cadre-cuda")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-  "${runtime}, cadre-client ${same}, libc6-dev, libprotobuf-c-dev, libisal-dev, libjansson-dev, libssl-dev")
+  "${runtime}, cadre-client ${same}, libc6-dev, libprotobuf-c-dev, libisal-dev, libxxhash-dev, libjansson-dev, \
+libssl-dev")
 set(CPACK_DEBIAN_CUDA_PACKAGE_ENHANCES "${CPACK_DEBIAN_RUNTIME_PACKAGE_NAME}")

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What two replicas' digests tell apart, and what they do not. */
+#include <string.h>
+
+#include "training.h"
+#include "worker/library/runtime/state/state_hash.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+
+static uint64_t digest_of(const cadre_strategy *strategy, uint32_t local)
+{
+    struct cadre_error error = {0};
+    struct state_hashes hashes = {0};
+    assert_ok(state_hash_all(strategy, local, &hashes, &error), &error);
+    uint64_t digest = state_digest(&hashes);
+    assert_true(digest != 0);
+    state_hashes_clear(&hashes);
+    return digest;
+}
+
+static cadre_variable *numbers(cadre_strategy *strategy, const char *name,
+    cadre_synchronization synchronization, cadre_aggregation aggregation)
+{
+    const int64_t count = 1000;
+    const cadre_variable_options options = {
+        .synchronization = synchronization, .aggregation = aggregation};
+    cadre_variable *variable;
+    assert_public_ok(
+        cadre_variable_create(strategy, name, CADRE_F32, 1, &count, &options, &variable));
+    return variable;
+}
+
+static void one_bit_of_one_component_tells_it_apart(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(3);
+    cadre_variable *variable = numbers(strategy, "w", 0, CADRE_AGGREGATION_NONE);
+    assert_int_equal(variable->component_count, 3);
+    uint64_t whole = digest_of(strategy, 0);
+    assert_int_equal(digest_of(strategy, 1), whole);
+    assert_int_equal(digest_of(strategy, 2), whole);
+    uint8_t *bytes = variable->components[1].value;
+    for (size_t at = 0; at < variable->bytes; at += 333) {
+        bytes[at] ^= 4;
+        assert_true(digest_of(strategy, 1) != whole);
+        assert_int_equal(digest_of(strategy, 0), whole);
+        assert_int_equal(digest_of(strategy, 2), whole);
+        bytes[at] ^= 4;
+    }
+    assert_int_equal(digest_of(strategy, 1), whole);
+    cadre_strategy_release(strategy);
+}
+
+/* Replicas add to their own components of a variable that is combined when read: those differ. */
+static void of_what_is_combined_when_read_the_total_counts(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *sum = numbers(strategy, "sum", CADRE_SYNC_ON_READ, CADRE_AGGREGATION_SUM);
+    uint64_t whole = digest_of(strategy, 0);
+    memset(sum->components[1].value, 1, sum->bytes);
+    assert_int_equal(digest_of(strategy, 1), whole);
+    memset(sum->total.value, 1, sum->bytes);
+    assert_true(digest_of(strategy, 0) != whole);
+    assert_int_equal(digest_of(strategy, 0), digest_of(strategy, 1));
+    cadre_strategy_release(strategy);
+}
+
+static void strings_and_registered_state_count(void **state)
+{
+    (void)state;
+    uint64_t mine = 7;
+    const int64_t count = 2;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *words;
+    assert_public_ok(
+        cadre_variable_create(strategy, "words", CADRE_STRING, 1, &count, NULL, &words));
+    assert_public_ok(cadre_state_register(strategy, "mine", &mine, sizeof mine));
+    static const cadre_string values[3][2] = {
+        {{"ab", 2}, {"c", 1}}, {{"a", 1}, {"bc", 2}}, {{"ab", 2}, {"c\0", 2}}};
+    uint64_t seen[4];
+    for (int i = 0; i < 3; i++) {
+        cadre_tensor *strings;
+        assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &count, values[i], &strings));
+        assert_public_ok(cadre_variable_assign(NULL, words, strings));
+        cadre_tensor_release(strings);
+        seen[i] = digest_of(strategy, 1);
+        assert_int_equal(digest_of(strategy, 0), seen[i]);
+    }
+    mine ^= 1;
+    seen[3] = digest_of(strategy, 0);
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < i; j++) {
+            assert_true(seen[i] != seen[j]);
+        }
+    }
+    char text[STATE_TENSOR_TEXT_BYTES];
+    assert_string_equal(state_tensor_text(strategy, 0, text), "variable 'words'");
+    assert_string_equal(state_tensor_text(strategy, 1, text), "the registered state 'mine'");
+    cadre_strategy_release(strategy);
+}
+
+/* Two variables of the same bytes that change their names are not the same state. */
+static void names_count_too(void **state)
+{
+    (void)state;
+    static const char *const names[3][2] = {{"a", "b"}, {"a", "c"}, {"b", "a"}};
+    uint64_t seen[3];
+    for (int i = 0; i < 3; i++) {
+        cadre_strategy *strategy = training_strategy(1);
+        for (int j = 0; j < 2; j++) {
+            cadre_variable *variable = numbers(strategy, names[i][j], 0, CADRE_AGGREGATION_NONE);
+            memset(variable->components[0].value, names[i][j][0], variable->bytes);
+        }
+        seen[i] = digest_of(strategy, 0);
+        cadre_strategy_release(strategy);
+    }
+    assert_true(seen[0] != seen[1]);
+    assert_int_equal(seen[0], seen[2]); /* the order in which they are made is no matter */
+    cadre_strategy *strategy = training_strategy(1);
+    assert_true(digest_of(strategy, 0) != 0); /* of nothing, too */
+    cadre_strategy_release(strategy);
+}
+
+/* What a replica has from another one of its task is what it would have hashed itself. */
+static void what_is_the_tasks_is_hashed_once(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct state_hashes first = {0};
+    struct state_hashes second = {0};
+    uint64_t mine = 7;
+    cadre_strategy *strategy = training_strategy(2);
+    (void)numbers(strategy, "own", 0, CADRE_AGGREGATION_NONE);
+    (void)numbers(strategy, "total", CADRE_SYNC_ON_READ, CADRE_AGGREGATION_SUM);
+    assert_public_ok(cadre_state_register(strategy, "mine", &mine, sizeof mine));
+    assert_ok(state_hash_prepare(strategy, &first, &error), &error);
+    assert_ok(state_hash_shared(strategy, &first, &error), &error);
+    assert_ok(state_hash_prepare(strategy, &second, &error), &error);
+    state_hash_share(strategy, &first, &second);
+    assert_ok(state_hash_own(strategy, 1, &second, &error), &error);
+    assert_ok(state_hash_own(strategy, 0, &first, &error), &error);
+    assert_int_equal(state_digest(&first), digest_of(strategy, 0));
+    assert_int_equal(state_digest(&second), digest_of(strategy, 1));
+    state_hashes_clear(&first);
+    state_hashes_clear(&second);
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_bit_of_one_component_tells_it_apart),
+        cmocka_unit_test(of_what_is_combined_when_read_the_total_counts),
+        cmocka_unit_test(strings_and_registered_state_count),
+        cmocka_unit_test(names_count_too),
+        cmocka_unit_test(what_is_the_tasks_is_hashed_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
