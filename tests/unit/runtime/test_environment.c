@@ -10,8 +10,8 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
     "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_PREEMPTION", "CADRE_DAEMON_PID",
     "CADRE_DAEMON_RETURNS", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY",
-    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_CLUSTER", "CADRE_CLUSTER_PORT",
-    "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
+    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_VERIFY_STATE", "CADRE_CLUSTER",
+    "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
     "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
     "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
 
@@ -60,7 +60,7 @@ static void attach(void)
     setenv("CADRE_TASKS", "4", 1);
     setenv("CADRE_TASKS_MIN", "3", 1);
     setenv("CADRE_REPLICAS", "2", 1);
-    setenv("CADRE_TASK_FRAME", "4", 1);
+    setenv("CADRE_TASK_FRAME", "5", 1);
     setenv("CADRE_STRATEGY", "", 1);
 }
 
@@ -139,7 +139,10 @@ static void malformed_values_are_named(void **state)
         {"CADRE_REPLICAS", "257"}, {"CADRE_REPLICAS", "1e2"}, {"CADRE_JOB", "0"},
         {"CADRE_INCARNATION", "0"}, {"CADRE_MESH_HOST", ""}, {"CADRE_OUTPUT_DIR", ""},
         {"CADRE_SOCKET", ""}, {"CADRE_STRATEGY", "star"}, {"CADRE_TASK_FRAME", "new"},
-        {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"}};
+        {"CADRE_COLLECTIVE_TIMEOUT_S", "1.5"}, {"CADRE_COLLECTIVE_TIMEOUT_S", "-1"},
+        {"CADRE_VERIFY_STATE", "0"}, {"CADRE_VERIFY_STATE", "on"}, {"CADRE_VERIFY_STATE", "-5"},
+        {"CADRE_VERIFY_STATE", ""}, {"CADRE_VERIFY_STATE", "10 steps"},
+        {"CADRE_VERIFY_STATE", "1000000001"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
         struct environment environment;
@@ -150,6 +153,7 @@ static void malformed_values_are_named(void **state)
         unsetenv("CADRE_MESH_HOST");
         unsetenv("CADRE_OUTPUT_DIR");
         unsetenv("CADRE_COLLECTIVE_TIMEOUT_S");
+        unsetenv("CADRE_VERIFY_STATE");
     }
     char path[200];
     memset(path, 'a', sizeof path);
@@ -157,7 +161,7 @@ static void malformed_values_are_named(void **state)
     struct cadre_error error = {0};
     struct environment environment;
     setenv("CADRE_SOCKET", path, 1);
-    setenv("CADRE_TASK_FRAME", "4", 1);
+    setenv("CADRE_TASK_FRAME", "5", 1);
     setenv("CADRE_STRATEGY", "mirrored", 1);
     assert_error(
         environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_SOCKET");
@@ -185,6 +189,23 @@ static void checkpoints_are_as_asked(void **state)
     setenv("CADRE_CHECKPOINTS_KEPT", "0", 1);
     assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
         "CADRE_CHECKPOINTS_KEPT is '0'");
+}
+
+static void states_are_compared_as_asked(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct environment environment;
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.verify_off);
+    assert_int_equal(environment.verify_every, 0);
+    setenv("CADRE_VERIFY_STATE", "250", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.verify_off);
+    assert_int_equal(environment.verify_every, 250);
+    setenv("CADRE_VERIFY_STATE", "off", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.verify_off);
 }
 
 static void sigterm_is_a_notice_under_a_daemon(void **state)
@@ -359,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup(a_cluster_by_hand_has_settings, clear),
         cmocka_unit_test_setup(malformed_settings_of_a_cluster_are_named, clear),
         cmocka_unit_test_setup(malformed_values_are_named, clear),
+        cmocka_unit_test_setup(states_are_compared_as_asked, clear),
         cmocka_unit_test_setup(sigterm_is_a_notice_under_a_daemon, clear),
         cmocka_unit_test_setup(a_daemon_says_whether_it_returns, clear),
         cmocka_unit_test_setup(other_frames_are_refused, clear),

@@ -20,6 +20,8 @@
 
 #define CREW_THREADS_MAX 64 /* workers, and servers, of a crew that is made by hand */
 
+#define VERIFY_STEPS_MAX 1000000000
+
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
 
@@ -305,6 +307,24 @@ static cadre_status read_places(struct environment *environment, struct cadre_er
     return read_checkpoints(environment, error);
 }
 
+static cadre_status read_verify(struct environment *environment, struct cadre_error *error)
+{
+    const char *text = getenv("CADRE_VERIFY_STATE");
+    environment->verify_off = text != NULL && strcmp(text, "off") == 0;
+    if (text == NULL || environment->verify_off) {
+        return CADRE_OK;
+    }
+    struct cadre_error ignored;
+    if (read_number("CADRE_VERIFY_STATE", 1, VERIFY_STEPS_MAX, 0, &environment->verify_every,
+            &ignored) != CADRE_OK) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_VERIFY_STATE is '%.*s'; set it to off, or to the steps from one comparison of "
+            "the replicas' states to the next, 1 to %d, or unset it",
+            VALUE_SHOWN, text, VERIFY_STEPS_MAX);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status read_limits(struct environment *environment, struct cadre_error *error)
 {
     uint64_t backtrace = 1;
@@ -312,6 +332,7 @@ static cadre_status read_limits(struct environment *environment, struct cadre_er
     CADRE_TRY(read_number("CADRE_BACKTRACE", 0, 1, 1, &backtrace, error));
     CADRE_TRY(read_number("CADRE_COLLECTIVE_TIMEOUT_S", 0, COLLECTIVE_TIMEOUT_S_MAX,
         COLLECTIVE_TIMEOUT_S, &timeout_s, error));
+    CADRE_TRY(read_verify(environment, error));
     environment->backtrace = backtrace == 1;
     environment->collective_timeout_us = timeout_s * CADRE_US_PER_S;
     return CADRE_OK;

@@ -51,6 +51,10 @@
  *     CADRE_PREEMPTION  on or off: whether SIGTERM is a notice of preemption; absent: it is one
  *                       under a daemon
  *
+ *     CADRE_VERIFY_STATE
+ *                       steps from one comparison of the replicas' states to the next, or off;
+ *                       absent: as often as costs a hundredth of the training's time
+ *
  *     CADRE_BACKTRACE   0: a crash is not told on stderr (worker/library/crash); default 1
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
@@ -111,9 +115,11 @@ struct environment {
     uint32_t cluster_port;                           /* 0: the default */
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
-    bool backtrace;     /* of a crash */
-    bool preemption;    /* SIGTERM is a notice */
-    int64_t daemon_pid; /* 0: none */
+    bool verify_off;       /* the replicas' states are not compared */
+    uint64_t verify_every; /* steps; 0: as measured */
+    bool backtrace;        /* of a crash */
+    bool preemption;       /* SIGTERM is a notice */
+    int64_t daemon_pid;    /* 0: none */
     bool daemon_returns;
     enum role role;    /* of this task; NONE: of no crew */
     uint32_t index;    /* of its role */

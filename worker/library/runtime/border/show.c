@@ -78,6 +78,16 @@ void show_failure(const struct cadre_error *error)
     fprintf(stderr, "cadre: %s: %s\n", cadre_status_name(error->code), error->text);
 }
 
+void show_note(const char *format, ...)
+{
+    char text[CADRE_ERROR_TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "cadre: %s\n", text);
+}
+
 void show_warning(const char *format, ...)
 {
     char text[CADRE_ERROR_TEXT_BYTES];

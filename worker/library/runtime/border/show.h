@@ -19,6 +19,9 @@ void show_epoch(const struct progress *progress);
 
 void show_failure(const struct cadre_error *error);
 
+/* One line that begins with "cadre: ". */
+void show_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* One line that begins with "cadre: warning: ". */
 void show_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
