@@ -126,11 +126,11 @@ static void the_end_of_a_generation_that_is_over_is_not_told(void **state)
     assert_true(task_synced(task, first.generation, &cursor, &feed));
     say_abort(&daemon, 1); /* the chief died; this task's program is about to say that it is done */
     say_plan(&daemon, 2);
-    assert_false(task_finish(task, first.generation));
+    assert_false(task_finish(task, first.generation, 0));
     assert_ok(task_await_plan(task, &second, &error), &error);
     assert_true(task_synced(task, second.generation, &cursor, &feed));
     assert_int_equal(finished, 0); /* now it may be the chief, and has not saved yet */
-    assert_true(task_finish(task, second.generation));
+    assert_true(task_finish(task, second.generation, 0));
     assert_int_equal(finished, 1);
     task_roster_clear(&first);
     task_roster_clear(&second);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/collectives/told.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/collective_list.h"
@@ -55,44 +56,6 @@ cadre_status collective_check(
 
 /* --- what is told along --- */
 
-/* The words of a feed, padded to a line of the cache, so that what follows is aligned as it would
- * be without. */
-union told {
-    struct step_feed feed;
-    int64_t words[8];
-};
-_Static_assert(sizeof(struct step_feed) <= sizeof(int64_t[8]), "a feed fits into a line");
-
-/* Whether a replica's collective is its first of a step: then it tells what it is fed. A task that
- * is alone knows. */
-static bool tells_feed(const cadre_strategy *strategy, uint32_t local)
-{
-    return strategy->roster.member_count > 1 && atomic_load(&strategy->step.running) &&
-           !strategy->replicas[local].feed_told;
-}
-
-/* The first local replica speaks for its task. */
-static struct mesh_buffer speak(const cadre_strategy *strategy, uint32_t local, union told *told)
-{
-    CADRE_ASSERT(local < strategy->local_replicas);
-    *told = (union told){.words = {0}};
-    if (local == 0) {
-        told->feed = strategy->step.own;
-    }
-    return (struct mesh_buffer){
-        .data = told->words, .bytes = sizeof told->words, .dtype = MESH_I64};
-}
-
-static void hear(cadre_strategy *strategy, uint32_t local, const union told *told)
-{
-    CADRE_ASSERT(!strategy->replicas[local].feed_told);
-    strategy->replicas[local].feed_told = true;
-    if (local == 0) {
-        strategy->step.whole = told->feed;
-        strategy->step.feed_known = true;
-    }
-}
-
 cadre_status collective_verdict(cadre_status status, struct cadre_error *error)
 {
     return status == CADRE_INVALID_ARGUMENT
@@ -103,17 +66,15 @@ cadre_status collective_verdict(cadre_status status, struct cadre_error *error)
 cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    if (!tells_feed(strategy, local)) {
+    if (!told_due(strategy, local)) {
         return CADRE_OK;
     }
-    union told told;
-    const struct mesh_buffer buffer = speak(strategy, local, &told);
+    union told_words told;
+    const struct mesh_buffer buffer = told_speak(strategy, local, &told);
     cadre_status status =
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &buffer, 1, note, error);
-    if (status == CADRE_OK) {
-        hear(strategy, local, &told);
-    }
-    return collective_verdict(status, error);
+    return status == CADRE_OK ? told_hear(strategy, local, &told, error)
+                              : collective_verdict(status, error);
 }
 
 cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
@@ -125,20 +86,18 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
     /* Not where some replicas are on devices: their buffers do not travel with the host's. */
     bool along =
-        op == MESH_SUM && !strategy->regroup->told_devices.any && tells_feed(strategy, local);
+        op == MESH_SUM && !strategy->regroup->told_devices.any && told_due(strategy, local);
     if (!along) {
         CADRE_TRY(collective_tell(strategy, local, note, error));
         return collective_verdict(
             mesh->ops->all_reduce(mesh, local, op, buffers, count, note, error), error);
     }
-    union told told;
-    buffers[-1] = speak(strategy, local, &told);
+    union told_words told;
+    buffers[-1] = told_speak(strategy, local, &told);
     cadre_status status =
         mesh->ops->all_reduce(mesh, local, op, buffers - 1, count + 1, note, error);
-    if (status == CADRE_OK) {
-        hear(strategy, local, &told);
-    }
-    return collective_verdict(status, error);
+    return status == CADRE_OK ? told_hear(strategy, local, &told, error)
+                              : collective_verdict(status, error);
 }
 
 /* In the order of what is asked: is it told along, the list must have room for that. */
@@ -146,7 +105,7 @@ cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    if (!tells_feed(strategy, local)) {
+    if (!told_due(strategy, local)) {
         return collective_verdict(strategy->mesh->ops->all_reduce(
                                       strategy->mesh, local, MESH_SUM, buffers, count, note, error),
             error);

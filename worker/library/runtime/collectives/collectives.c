@@ -45,11 +45,12 @@ static void returned(cadre_replica *replica, const struct cadre_error *failure)
     collective_queue_end(replica, failure);
 }
 
-/* A step without one has one all the same (rule 25): that all tasks have come to its end. */
+/* A step without one has one all the same (rule 25): that all tasks have come to its end; and
+ * where states are compared, for that. */
 static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
 {
-    bool makes =
-        atomic_load(&replica->collectives) == 0 && replica->strategy->roster.member_count > 1;
+    bool makes = atomic_load(&replica->collectives) == 0 &&
+                 (replica->strategy->roster.member_count > 1 || replica->digest != 0);
     return makes ? collective_implicit(replica, error) : CADRE_OK;
 }
 

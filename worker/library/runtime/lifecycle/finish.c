@@ -13,6 +13,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
@@ -79,9 +80,11 @@ static cadre_status end_once(
     cadre_strategy *strategy, bool *ret_told, bool *ret_void, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->roster.member_count > 0);
+    uint64_t digest = 0;
     *ret_told = false;
+    CADRE_TRY(digests_at_end(strategy, &digest, error));
     CADRE_TRY(save_last(strategy, error));
-    *ret_told = task_finish(strategy->task, strategy->roster.generation);
+    *ret_told = task_finish(strategy->task, strategy->roster.generation, digest);
     if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));
     }

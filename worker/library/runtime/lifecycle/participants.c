@@ -3,6 +3,7 @@
 
 #include "worker/library/runtime/collectives/collectives.h"
 #include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input_participant.h"
 #include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/reductions/reductions.h"
@@ -17,6 +18,7 @@
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here
  *   input         refreshes, announces         feed, place in the epoch    positions, cut anew
+ *   digests       hashes what replicas hold    what was compared           the next step is due
  *   state         copies for a checkpoint                                  state, its text
  *   crew
  *   outputs                                    lends, or drops             those of the last step
@@ -28,6 +30,7 @@
 const struct participant *const strategy_participants[] = {
     &preemption_participant,
     &input_participant,
+    &digests_participant,
     &state_participant,
     &crew_participant,
     &outputs_participant,

@@ -161,7 +161,7 @@ static cadre_status finish(struct plain *plain, struct cadre_error *error)
     CADRE_TRY(plain_meet(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
     plain_watch_close(&plain->watch);
     if (task_synced(plain->task, plain->roster.generation, &cursor, &feed)) {
-        (void)task_finish(plain->task, plain->roster.generation);
+        (void)task_finish(plain->task, plain->roster.generation, 0);
     }
     return task_await_bye(plain->task, &is_void, error);
 }

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/model/job.h"
 #include "common/pure/assert.h"
+#include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/state/checkpoint.h"
@@ -117,16 +118,31 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
     return error->code;
 }
 
-/* In one generation; ABORTED and its like: a member was lost, and another one follows. */
-static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
+/* What the program does before the state is saved, which may be to change what it registered. */
+static void keep(cadre_strategy *strategy)
 {
     struct preemption *preemption = strategy->preemption;
-    bool is_void = false;
     if (!preemption->kept) {
         preemption->kept = true;
         call_program(strategy, preemption->options.save_function,
             "the save_function of cadre_preemption_handler_set");
     }
+}
+
+/* Says that it stops here, with what state. */
+static cadre_status stop_here(cadre_strategy *strategy, struct cadre_error *error)
+{
+    uint64_t digest = 0;
+    keep(strategy);
+    CADRE_TRY(digests_at_end(strategy, &digest, error));
+    task_stop_here(strategy->task, digest);
+    return CADRE_OK;
+}
+
+/* In one generation; ABORTED and its like: a member was lost, and another one follows. */
+static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
+{
+    bool is_void = false;
     CADRE_TRY(checkpoint_to_stop(strategy, error));
     cadre_status status = task_await_bye(strategy->task, &is_void, error);
     return is_void ? strategy_end(strategy, error) : status;
@@ -135,8 +151,10 @@ static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *
 cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->preemption != NULL);
-    while (task_stops(strategy->task)) {
-        cadre_status status = save_and_wait(strategy, error);
+    enum task_edge edge;
+    while ((edge = task_edge(strategy->task)) != TASK_GOES_ON) {
+        cadre_status status =
+            edge == TASK_STOPS ? stop_here(strategy, error) : save_and_wait(strategy, error);
         struct cadre_error cause = *error;
         if (status != CADRE_OK && !task_dismissed(strategy->task)) {
             if (!strategy_is_peers(status) || strategy->failed.code != CADRE_OK) {

@@ -8,6 +8,7 @@
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/strategy/participants.h"
 
 cadre_status regroup_open(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -42,6 +43,7 @@ cadre_status strategy_regroup(
     cadre_strategy *strategy, const struct cadre_error *cause, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    participants_over(strategy);
     task_peer_error(strategy->task, strategy->roster.generation, cause->text);
     cadre_status status = generation_next(strategy, error);
     return status == CADRE_OK ? CADRE_OK : strategy_end(strategy, error);

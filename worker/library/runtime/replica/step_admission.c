@@ -25,6 +25,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
     step->collectives_begun = 0;
     step->own = *own;
     step->feed_known = false;
+    step->equal = false;
     atomic_store(&step->admitted, false);
     atomic_store(&step->ended_collectives, UINT32_MAX);
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
@@ -32,7 +33,8 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         atomic_store(&replica->collectives, 0);
         CADRE_ASSERT(!replica->active);
         replica->all_know = false;
-        replica->feed_told = false;
+        replica->told = false;
+        replica->digest = 0;
         replica->collective_failed.code = CADRE_OK;
         replica->apply.count = 0;
     }

@@ -83,8 +83,9 @@ struct cadre_replica {
     atomic_uint collectives; /* begun in this step */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
-    bool all_know;  /* its failure is one that every replica has seen in the same collective */
-    bool feed_told; /* what it is fed was told in this step */
+    bool all_know;   /* its failure is one that every replica has seen in the same collective */
+    bool told;       /* what it is fed, and its digest, were told in this step */
+    uint64_t digest; /* of its state before this step, to be told; 0: it is not due */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     bool outputs_taken;                       /* their references are the library's */
     uint32_t output_count;                    /* then: the others are NULL */

@@ -17,10 +17,13 @@
 #include "worker/library/runtime/state/checkpoint_write.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/collectives/collective.h"
+#include "worker/library/runtime/collectives/told.h"
 #include "worker/library/runtime/regroup/sync.h"
+#include "worker/library/runtime/replica/verified.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- the writer --- */
@@ -258,6 +261,17 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     }
 }
 
+uint64_t checkpoint_next(const struct cadre_strategy *strategy, uint64_t position)
+{
+    uint64_t every = strategy->state_part->checkpointer->every;
+    return every == 0 ? POSITION_NONE : position - position % every + every;
+}
+
+bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t position)
+{
+    return strategy->state_part->checkpointer->tried_at == position;
+}
+
 /* --- when asked --- */
 
 /* A failure that nobody waited for is this call's when it does not wait, either. */
@@ -276,18 +290,40 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
     saving->own = now;
 }
 
+/* What all tell each other where they save; summed. */
+struct save_words {
+    int64_t failures;
+    uint64_t digests;
+    uint64_t count; /* of those that told one */
+};
+
+/* What is saved is published once it is known that all replicas hold it. */
+static cadre_status compare_here(cadre_strategy *strategy, uint32_t local, uint64_t own,
+    const struct save_words *words, struct cadre_error *error)
+{
+    bool equal = false;
+    CADRE_TRY(told_compare(strategy, local, own, words->digests, words->count, &equal, error));
+    if (equal && local == 0) {
+        verified_note(strategy, strategy_position(strategy), own);
+    }
+    return CADRE_OK;
+}
+
 /* Called again, perhaps with another chief, when a task is lost meanwhile. */
 static cadre_status save_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct saving *saving = user;
     uint64_t position = strategy_position(strategy);
-    int64_t failures = 0;
+    struct save_words words = {.failures = 0};
+    CADRE_TRY(participants_digest(strategy, local, &words.digests, error));
+    const uint64_t own = words.digests;
+    words.count = own != 0 ? 1 : 0;
     if (strategy->roster.rank == 0 && local == 0) {
         save_as_chief(strategy->state_part->checkpointer, saving);
-        failures = saving->own.code != CADRE_OK ? 1 : 0;
+        words.failures = saving->own.code != CADRE_OK ? 1 : 0;
     }
-    struct mesh_buffer flag = {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
+    const struct mesh_buffer flag = {.data = &words, .bytes = sizeof words, .dtype = MESH_I64};
     uint64_t key = collective_key(collective_key(position, UINT64_MAX - 2), saving->wait ? 1 : 0);
     cadre_status status = collective_sum(strategy, local, &flag, 1, key, error);
     if (status == CADRE_INVALID_ARGUMENT) {
@@ -296,14 +332,17 @@ static cadre_status save_here(
             "tasks save together",
             (unsigned long long)position);
     }
-    if (status == CADRE_OK && failures != 0) {
+    if (status == CADRE_OK) {
+        status = compare_here(strategy, local, own, &words, error);
+    }
+    if (status == CADRE_OK && words.failures != 0) {
         status = collective_hear(strategy, local, 0, &saving->own, &saving->theirs, error);
     }
     if (status != CADRE_OK || local != 0) {
         return status;
     }
-    saving->failures = failures;
-    return failures == 0 && saving->wait
+    saving->failures = words.failures;
+    return words.failures == 0 && saving->wait
                ? task_await_published(strategy->task, position, false, error)
                : CADRE_OK;
 }
@@ -317,6 +356,9 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
     struct saving saving = {.wait = wait};
     cadre_status status = strategy_outside(
         strategy, wait ? "cadre_save(wait)" : "cadre_save", save_here, &saving, error);
+    if (status == CADRE_DATA_LOSS && strategy->failed.code == CADRE_OK) {
+        return strategy_end(strategy, error); /* the replicas differ: nobody can repair that */
+    }
     if (status == CADRE_OK && saving.own.code != CADRE_OK) {
         *error = saving.own;
         return error->code;

@@ -28,6 +28,13 @@ void checkpointer_close(struct checkpointer *checkpointer);
  * due while the one before is still being written is left out. */
 void checkpoint_at_step(struct cadre_strategy *strategy);
 
+/* The first position after `position` that a checkpoint is due at without being asked for;
+ * POSITION_NONE: none is. */
+uint64_t checkpoint_next(const struct cadre_strategy *strategy, uint64_t position);
+
+/* Whether this task took one, or tried to, before the step at `position`. */
+bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t position);
+
 /* The last one, of cadre_finish: the chief takes a copy and waits until it is published; nothing is
  * written when it is already, since a chief before this one came so far. The tensors are in the
  * output folder too when checkpoints go to a shared one. Nothing on other tasks. ABORTED when the

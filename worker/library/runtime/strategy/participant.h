@@ -7,8 +7,8 @@
  *     what begins a step goes down the list: the datasets first, the devices last
  *     what ends it comes up: devices are at rest before variables get their old values
  *
- * NULL: the part has nothing to do then. All but `bind`, `returned`, `complete`, `explain` and
- * `pass` are called in the program's thread, with no replica running. */
+ * NULL: the part has nothing to do then. All but `bind`, `returned`, `differ`, `complete`,
+ * `digest`, `explain` and `pass` are called in the program's thread, with no replica running. */
 #ifndef CADRE_RUNTIME_PARTICIPANT_H
 #define CADRE_RUNTIME_PARTICIPANT_H
 
@@ -90,6 +90,9 @@ struct participant {
     cadre_status (*bind)(const cadre_replica *replica, struct cadre_error *error);
     /* Up, in the replica's thread: its function has returned; `failure` NULL: well. */
     void (*returned)(cadre_replica *replica, const struct cadre_error *failure);
+    /* In the replica's thread, in a collective that all replicas are in: by the digests that they
+     * told in it their states are not the same. Always an error, the same on all of them. */
+    cadre_status (*differ)(cadre_replica *replica, struct cadre_error *error);
     /* Down, in the replica's thread: it returned well, and so did what came before. What is left to
      * do before the step can be applied. */
     cadre_status (*complete)(cadre_replica *replica, struct cadre_error *error);
@@ -106,7 +109,15 @@ struct participant {
     /* The step is applied, here or by others, and the coordinator knows. */
     void (*report)(const struct step_order *order);
 
+    /* On a replica, outside of steps: the digest of its state, to be compared with those of all
+     * others. Stays 0: nobody compares. */
+    cadre_status (*digest)(
+        cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error);
+
     /* --- a generation --- */
+
+    /* It is over for this task, which is about to tell the coordinator so. */
+    void (*over)(cadre_strategy *strategy);
 
     /* Fills in its own words of where this task stands. */
     void (*tell)(const cadre_strategy *strategy, struct point *point);

@@ -142,6 +142,16 @@ void participants_returned(
     }
 }
 
+cadre_status participants_differ(
+    const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
+{
+    uint32_t left = having(strategy, MOMENT(differ));
+    CADRE_ASSERT(left != 0);
+    cadre_status status = next_down(strategy, &left)->differ(replica, error);
+    CADRE_ASSERT(status != CADRE_OK);
+    return status;
+}
+
 cadre_status participants_complete(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
@@ -211,6 +221,28 @@ void participants_report(const struct step_order *order)
     while (left != 0) {
         const struct participant *part = next_down(strategy, &left);
         part->report(order);
+    }
+}
+
+cadre_status participants_digest(
+    cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error)
+{
+    uint32_t left = having(strategy, MOMENT(digest));
+    *ret_digest = 0;
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->digest(strategy, local, ret_digest, error));
+    }
+    return CADRE_OK;
+}
+
+void participants_over(cadre_strategy *strategy)
+{
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    uint32_t left = having(strategy, MOMENT(over));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        part->over(strategy);
     }
 }
 

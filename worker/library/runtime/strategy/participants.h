@@ -22,6 +22,9 @@ cadre_status participants_bind(
     const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error);
 void participants_returned(
     const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure);
+/* A part that has this moment is there where digests are told. */
+cadre_status participants_differ(
+    const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error);
 cadre_status participants_complete(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error);
 bool participants_is_cause(const cadre_strategy *strategy, const cadre_replica *replica);
@@ -29,6 +32,9 @@ void participants_commit(struct step_order *order);
 bool participants_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause);
 cadre_status participants_adopt(struct step_order *order, struct cadre_error *error);
 void participants_report(const struct step_order *order);
+cadre_status participants_digest(
+    cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error);
+void participants_over(cadre_strategy *strategy);
 void participants_tell(const cadre_strategy *strategy, struct point *point);
 cadre_status participants_explain(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     bool differs, struct cadre_error *error);

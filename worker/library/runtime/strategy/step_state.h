@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/model/task_message.h"
+
 /* What replicas are fed in a step: told by all in its first collective, so that every task knows
  * what the whole step was fed, and what it should have been. */
 struct step_feed {
@@ -28,6 +30,10 @@ struct step {
     struct step_feed own;       /* of this task */
     struct step_feed whole;     /* of all tasks, once `feed_known` */
     bool feed_known;
+    bool equal;               /* the digests of all replicas were told, and are */
+    uint32_t compares_in;     /* steps from this one to the next that is compared: what the chief
+                                 tells, 0 of others; then what it told */
+    struct verified verified; /* the newest in this generation; digest 0: none */
     atomic_bool admitted;
     /* Collectives of the replica that returned with the fewest; UINT32_MAX: none has returned. A
      * replica counts its call before it looks here, and one that returns writes here before it

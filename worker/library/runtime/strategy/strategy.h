@@ -42,6 +42,7 @@ struct merge;
 struct outputs_part;
 struct regroup_part;
 struct state_part;
+struct digests_part;
 struct variables_part;
 struct input_part;
 struct crew_state;
@@ -84,6 +85,7 @@ struct cadre_strategy {
     struct variables_part *variables;
     struct input_part *input;
     struct state_part *state_part;
+    struct digests_part *digests;
     struct outputs_part *outputs;
     struct preemption *preemption;
     bool changes; /* a variable between steps: a step of its own is no place of the loop */

@@ -374,12 +374,12 @@ void task_diverged(struct task *task, struct generation generation,
     pthread_mutex_unlock(&task->lock);
 }
 
-bool task_finish(struct task *task, struct generation generation)
+bool task_finish(struct task *task, struct generation generation, uint64_t digest)
 {
     pthread_mutex_lock(&task->lock);
     bool due = generation_equal(task->core.generation, generation);
     if (due) {
-        task_step(task, &(struct task_event){.type = TASK_EVENT_FINISH});
+        task_step(task, &(struct task_event){.type = TASK_EVENT_FINISH, .digest = digest});
     }
     pthread_mutex_unlock(&task->lock);
     return due;

@@ -134,9 +134,17 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
  * `stops` there. Any thread. */
 void task_preempt(struct task *task, bool stops);
 
-/* The program begins a step: all that it does between two is done. Whether its job stops here: the
- * state is to be saved then, and bye follows. */
-bool task_stops(struct task *task);
+/* The program begins a step: all that it does between two is done. Whether its job stops here.
+ * Then task_stop_here says that it does, with the digest of its state (0: not known), unless the
+ * job goes on otherwise meanwhile. Where it has stopped the state is to be saved, and bye follows.
+ */
+enum task_edge {
+    TASK_GOES_ON = 0,
+    TASK_STOPS, /* here, and nobody was told */
+    TASK_STOPPED
+};
+enum task_edge task_edge(struct task *task);
+void task_stop_here(struct task *task, uint64_t digest);
 
 /* Before this step the chief is to save the state; POSITION_NONE: nobody asks. */
 uint64_t task_checkpoint_at(struct task *task);
@@ -157,11 +165,11 @@ void task_verified(
 void task_diverged(struct task *task, struct generation generation,
     const struct divergence *divergence, const char *text);
 
-/* Reports that the program is done in `generation`: false when another one is planned already, in
- * which it may be the chief, and has to save first. task_await_bye then waits for permission to go.
- * *ret_void: the task was replaced, its process must end without doing anything more; the error
- * says why. */
-bool task_finish(struct task *task, struct generation generation);
+/* Reports that the program is done in `generation`, with the digest of its state (0: not known):
+ * false when another one is planned already, in which it may be the chief, and has to save first.
+ * task_await_bye then waits for permission to go. *ret_void: the task was replaced, its process
+ * must end without doing anything more; the error says why. */
+bool task_finish(struct task *task, struct generation generation, uint64_t digest);
 cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error);
 
 /* Whether permission to go was given. */

@@ -265,15 +265,21 @@ cadre_status task_await_published(
     return status;
 }
 
-bool task_stops(struct task *task)
+enum task_edge task_edge(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
-    if (task_core_stops_next(&task->core)) {
-        task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE});
-    }
-    bool stops = task_core_stops(&task->core);
+    enum task_edge edge = task_core_stops_next(&task->core) ? TASK_STOPS
+                          : task_core_stops(&task->core)    ? TASK_STOPPED
+                                                            : TASK_GOES_ON;
     pthread_mutex_unlock(&task->lock);
-    return stops;
+    return edge;
+}
+
+void task_stop_here(struct task *task, uint64_t digest)
+{
+    pthread_mutex_lock(&task->lock);
+    task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE, .digest = digest});
+    pthread_mutex_unlock(&task->lock);
 }
 
 uint64_t task_checkpoint_at(struct task *task)

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Replicas whose states are not the same are found out and named; those whose are, are not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "training.h"
+#include "worker/library/runtime/digests/interval.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+
+static const char *self;
+
+/* --- a program --- */
+
+/* In step `at` replica `who` writes another number into `variable`. */
+struct fault {
+    cadre_variable *variable;
+    cadre_variable *other;
+    uint64_t at;
+    uint32_t who; /* UINT32_MAX: nobody */
+    bool silent;  /* no replica makes a collective */
+};
+
+static cadre_status write_numbers(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const struct fault *fault = user;
+    uint64_t position = cadre_replica_strategy(replica)->step.position;
+    cadre_status status =
+        fault->silent ? CADRE_OK : cadre_all_reduce(replica, CADRE_SUM, NULL, 0, NULL);
+    if (status != CADRE_OK) {
+        return status;
+    }
+    float *written = cadre_variable_write(replica, fault->variable);
+    float *counted = cadre_variable_write(replica, fault->other);
+    if (written == NULL || counted == NULL) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    bool wrong = position == fault->at && cadre_replica_id(replica) == fault->who;
+    written[0] = (float)position + (wrong ? 0.5f : 0);
+    counted[0] += 1;
+    return CADRE_OK;
+}
+
+static struct fault variables_of(cadre_strategy *strategy)
+{
+    struct fault fault = {.at = 0, .who = UINT32_MAX};
+    assert_public_ok(
+        cadre_variable_create(strategy, "written", CADRE_F32, 0, NULL, NULL, &fault.variable));
+    assert_public_ok(
+        cadre_variable_create(strategy, "counted", CADRE_F32, 0, NULL, NULL, &fault.other));
+    return fault;
+}
+
+static cadre_status run(cadre_strategy *strategy, struct fault *fault)
+{
+    return cadre_run(strategy, write_numbers, NULL, 0, fault, NULL);
+}
+
+/* --- by hand --- */
+
+static void two_that_are_the_same_go_on(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        cadre_strategy *strategy = training_strategy(2);
+        struct fault fault = variables_of(strategy);
+        fault.silent = silent == 1;
+        for (uint64_t i = 0; i < 50; i++) {
+            assert_public_ok(run(strategy, &fault));
+            if (i < 2) { /* nothing is measured before: each is compared */
+                assert_int_equal(strategy->step.verified.position, i);
+            }
+            assert_true(strategy->step.verified.digest != 0);
+            assert_true(strategy->step.verified.position <= i);
+        }
+        assert_int_equal(cadre_finish(strategy), 0);
+    }
+}
+
+static void of_two_that_differ_nobody_knows_who_is_right(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        for (int silent = 0; silent < 2; silent++) {
+            cadre_strategy *strategy = training_strategy(2);
+            struct fault fault = variables_of(strategy);
+            fault.who = who;
+            fault.silent = silent == 1;
+            assert_public_ok(run(strategy, &fault));
+            for (int i = 0; i < 2; i++) { /* nothing mends it */
+                assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
+                    "the replicas' states differ after 1 steps: replica 0 and replica 1 do not "
+                    "hold the same in variable 'written', and no state is that of most replicas; "
+                    "look for an uninitialised value");
+            }
+            assert_int_equal(strategy_position(strategy), 1);
+            assert_int_equal(cadre_finish(strategy), 1);
+        }
+    }
+}
+
+static void the_one_that_is_not_as_most_is_named(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(5);
+    struct fault fault = variables_of(strategy);
+    fault.who = 3;
+    assert_public_ok(run(strategy, &fault));
+    assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
+        "differ after 1 steps: replica 3 does not hold in variable 'written' what the other 4 "
+        "hold");
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(5);
+    fault = variables_of(strategy);
+    assert_public_ok(run(strategy, &fault));
+    *(float *)fault.other->components[2].value = 100;
+    *(float *)fault.other->components[4].value = 200;
+    assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
+        "replica 2 and 1 other do not hold in variable 'counted' what the other 3 hold");
+    cadre_strategy_release(strategy);
+}
+
+/* Collectives of other kinds tell it by themselves. */
+static cadre_status broadcast_first(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_broadcast(replica, 0, NULL, 0);
+}
+
+static cadre_status start_first(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    cadre_collective *started;
+    cadre_status status = cadre_all_reduce_start(replica, CADRE_SUM, NULL, 0, NULL, &started);
+    return status == CADRE_OK ? cadre_collective_wait(started) : status;
+}
+
+static void whatever_the_first_collective_is(void **state)
+{
+    (void)state;
+    static const cadre_replica_function functions[2] = {broadcast_first, start_first};
+    for (int i = 0; i < 2; i++) {
+        cadre_strategy *strategy = training_strategy(3);
+        struct fault fault = variables_of(strategy);
+        assert_public_ok(cadre_run(strategy, functions[i], NULL, 0, NULL, NULL));
+        assert_true(strategy->step.verified.digest != 0);
+        *(float *)fault.other->components[1].value = 100;
+        assert_public_error(cadre_run(strategy, functions[i], NULL, 0, NULL, NULL), CADRE_DATA_LOSS,
+            "replica 1 does not hold in variable 'counted' what the other 2 hold");
+        cadre_strategy_release(strategy);
+    }
+}
+
+static void what_differs_is_not_saved(void **state)
+{
+    (void)state;
+    for (int wait = 0; wait < 2; wait++) {
+        cadre_strategy *strategy = training_strategy(3);
+        struct fault fault = variables_of(strategy);
+        assert_public_ok(run(strategy, &fault));
+        assert_public_ok(cadre_save(strategy, wait == 1));
+        assert_int_equal(strategy->step.verified.position, 1);
+        assert_public_ok(run(strategy, &fault));
+        *(float *)fault.other->components[2].value = 100;
+        assert_public_error(cadre_save(strategy, wait == 1), CADRE_DATA_LOSS,
+            "after 2 steps: replica 2 does not hold in variable 'counted' what the other 2 hold");
+        assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS, "after 2 steps");
+        assert_int_equal(cadre_finish(strategy), 1);
+    }
+}
+
+static void what_differs_at_the_end_is_told(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct fault fault = variables_of(strategy);
+    assert_public_ok(run(strategy, &fault));
+    *(float *)fault.other->components[1].value = 100;
+    assert_int_equal(cadre_finish(strategy), 1);
+    assert_non_null(strstr(cadre_error_message(),
+        "after 1 steps, at the end: replica 0 and replica 1 do not hold the same in variable "
+        "'counted'"));
+}
+
+/* --- as a job --- */
+
+static int exit_of(cadre_strategy *strategy, cadre_status status)
+{
+    if (status != CADRE_OK) {
+        fprintf(stderr, "%s\n", cadre_error_message());
+        return 3;
+    }
+    return cadre_finish(strategy);
+}
+
+static cadre_status task_of(const char *what, cadre_strategy *strategy)
+{
+    static uint64_t mine;
+    bool off = strcmp(what, "off") == 0;
+    struct fault fault = {.who = strcmp(what, "registered") == 0 ? UINT32_MAX : 1, .at = 4};
+    struct fault variables = {.who = UINT32_MAX};
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "written", CADRE_F32, 0, NULL, NULL, &variables.variable));
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "counted", CADRE_F32, 0, NULL, NULL, &variables.other));
+    CADRE_CHECK(cadre_state_register(strategy, "mine", &mine, sizeof mine));
+    fault.variable = variables.variable;
+    fault.other = variables.other;
+    fault.who = strcmp(what, "clean") == 0 || strcmp(what, "every") == 0 ? UINT32_MAX : fault.who;
+    for (uint64_t i = 0; i < 12; i++) {
+        bool flips = strcmp(what, "registered") == 0 && i == 4 && strategy->roster.rank == 1;
+        mine = i + (flips ? 1000 : 0);
+        CADRE_CHECK(run(strategy, &fault));
+        mine = i;
+        const struct verified *verified = &strategy->step.verified;
+        uint64_t every = strcmp(what, "every") == 0 ? i / 5 * 5 : verified->position;
+        if (off != (verified->digest == 0) || verified->position != every) {
+            return cadre_fail(
+                CADRE_INTERNAL, "step %d verified %d", (int)i, (int)verified->position);
+        }
+    }
+    return CADRE_OK;
+}
+
+static int task(const char *what)
+{
+    cadre_strategy *strategy;
+    if (strcmp(what, "off") == 0) {
+        setenv("CADRE_VERIFY_STATE", "off", 1);
+    } else if (strcmp(what, "every") == 0) {
+        setenv("CADRE_VERIFY_STATE", "5", 1);
+    } else {
+        setenv("CADRE_VERIFY_STATE", "1", 1);
+    }
+    if (cadre_init(NULL, NULL) != CADRE_OK || cadre_strategy_default(&strategy) != CADRE_OK) {
+        fprintf(stderr, "%s\n", cadre_error_message());
+        return 2;
+    }
+    return exit_of(strategy, task_of(what, strategy));
+}
+
+static void tasks_that_are_the_same_go_on(void **state)
+{
+    (void)state;
+    job_must_succeed(self, "clean", 3, 1);
+    job_must_succeed(self, "clean", 2, 2);
+    job_must_succeed(self, "every", 2, 1);
+    job_must_succeed(self, "every", 1, 3);
+}
+
+static void nobody_compares_where_it_is_off(void **state)
+{
+    (void)state;
+    job_must_succeed(self, "off", 2, 1);
+    job_must_succeed(self, "off", 1, 2);
+}
+
+static void a_task_that_differs_is_named(void **state)
+{
+    (void)state;
+    job_must_fail(self, "flips", 3, 1,
+        "replica 1 (task 1) does not hold in variable 'written' what the other 2 hold");
+    job_must_fail(self, "registered", 3, 1,
+        "replica 1 (task 1) does not hold in the registered state 'mine' what the other 2 hold");
+}
+
+/* --- how often --- */
+
+static void a_comparison_costs_a_hundredth(void **state)
+{
+    (void)state;
+    struct compare_interval interval = {.fixed = 0};
+    assert_int_equal(interval_hashed(&interval, 0, 1000, 2000), 1); /* nothing is known */
+    /* A step took 100 us, to hash 1000 us. */
+    assert_int_equal(interval_hashed(&interval, 1, 2100, 3100), 1001);
+    assert_int_equal(interval_hashed(&interval, 1001, 3100 + 100000, 104100), 1001);
+    /* Of another generation nothing is known but what was. */
+    interval_broken(&interval);
+    assert_int_equal(interval_hashed(&interval, 1002, 900000000, 900001000), 1001);
+    assert_int_equal(interval_hashed(&interval, 1003, 900001100, 900002100), 1001);
+    /* Long steps are all compared, and a clock that stands does no harm. */
+    assert_int_equal(interval_hashed(&interval, 1004, 901002100, 901002200), 1);
+    assert_int_equal(interval_hashed(&interval, 1005, 901002200, 901002200), 1001);
+}
+
+static void what_the_user_says_goes_before(void **state)
+{
+    (void)state;
+    struct compare_interval interval = {.fixed = 7};
+    assert_int_equal(interval_hashed(&interval, 0, 1000, 2000), 7);
+    assert_int_equal(interval_hashed(&interval, 7, 2100, 3100), 7);
+    assert_false(interval_is_news(&interval, UINT32_MAX));
+}
+
+static void people_are_told_once(void **state)
+{
+    (void)state;
+    struct compare_interval interval = {.fixed = 0};
+    interval_hashed(&interval, 0, 1000, 2000);
+    assert_false(interval_is_news(&interval, 2000000)); /* nothing is known */
+    interval_hashed(&interval, 1, 2100, 3100);
+    assert_false(interval_is_news(&interval, 500000)); /* many programs end sooner */
+    assert_true(interval_is_news(&interval, 1500000));
+    assert_false(interval_is_news(&interval, 1600000));
+    interval.steps = 300;
+    assert_false(interval_is_news(&interval, 100000000));
+    interval.steps = 250;
+    assert_false(interval_is_news(&interval, 61000000)); /* within a minute */
+    assert_true(interval_is_news(&interval, 62000000));
+    assert_false(interval_is_news(&interval, 300000000));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_that_are_the_same_go_on),
+        cmocka_unit_test(of_two_that_differ_nobody_knows_who_is_right),
+        cmocka_unit_test(the_one_that_is_not_as_most_is_named),
+        cmocka_unit_test(whatever_the_first_collective_is),
+        cmocka_unit_test(what_differs_is_not_saved),
+        cmocka_unit_test(what_differs_at_the_end_is_told),
+        cmocka_unit_test(tasks_that_are_the_same_go_on),
+        cmocka_unit_test(nobody_compares_where_it_is_off),
+        cmocka_unit_test(a_task_that_differs_is_named),
+        cmocka_unit_test(a_comparison_costs_a_hundredth),
+        cmocka_unit_test(what_the_user_says_goes_before),
+        cmocka_unit_test(people_are_told_once),
+    };
+    self = argv[0];
+    if (argc > 1) {
+        return task(argv[1]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What replicas tell each other in the first collective of a step, besides what that is for: what
+ * they are fed, and the digests of their states. All of it is one line of words that are summed. */
+#ifndef CADRE_RUNTIME_TOLD_H
+#define CADRE_RUNTIME_TOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+struct told {
+    struct step_feed feed;
+    uint64_t digests; /* the sum of the replicas' digests */
+    uint64_t counts;  /* of the replicas that told one, and below bit 32 the steps from this one to
+                         the next that is compared, which the chief tells */
+};
+
+/* A line of the cache, so that what follows is aligned as it would be without. */
+union told_words {
+    struct told told;
+    int64_t words[8];
+};
+_Static_assert(sizeof(struct told) == sizeof(int64_t[8]), "all of it is one line");
+
+/* Whether a replica's collective is its first of a step, and there is something to tell: a task
+ * that is alone knows what it is fed. */
+bool told_due(const cadre_strategy *strategy, uint32_t local);
+
+/* What it says; the first local replica speaks for its task. The buffer is of *told. */
+struct mesh_buffer told_speak(
+    const cadre_strategy *strategy, uint32_t local, union told_words *told);
+
+/* What came of it. An error: the replicas' states differ, and the step fails with it on all. */
+cadre_status told_hear(cadre_strategy *strategy, uint32_t local, const union told_words *told,
+    struct cadre_error *error);
+
+/* In the replica's thread: whether all hold what this one does, by the sum of the digests of the
+ * `count` replicas that told one. Nothing is known when those are not all. An error as above. */
+cadre_status told_compare(const cadre_strategy *strategy, uint32_t local, uint64_t own,
+    uint64_t sum, uint64_t count, bool *ret_equal, struct cadre_error *error);
+
+#endif

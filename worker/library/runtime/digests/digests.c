@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/digests/digests.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/digests/digests_part.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/replica/verified.h"
+#include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* --- its life --- */
+
+static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(strategy->digests == NULL);
+    struct digests_part *part = calloc(1, sizeof *part);
+    struct state_hashes *hashes = calloc(strategy->local_replicas, sizeof *hashes);
+    if (part == NULL || hashes == NULL) {
+        free(part);
+        free(hashes);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to compare the replicas' states");
+    }
+    part->hashes = hashes;
+    part->next = POSITION_NONE;
+    part->interval.fixed = strategy->environment->verify_every;
+    strategy->digests = part;
+    return CADRE_OK;
+}
+
+static void close_part(cadre_strategy *strategy)
+{
+    struct digests_part *part = strategy->digests;
+    for (uint32_t i = 0; part != NULL && i < strategy->local_replicas; i++) {
+        state_hashes_clear(&part->hashes[i]);
+    }
+}
+
+static void free_part(cadre_strategy *strategy)
+{
+    if (strategy->digests != NULL) {
+        free(strategy->digests->hashes);
+        free(strategy->digests);
+        strategy->digests = NULL;
+    }
+}
+
+static bool compares(const cadre_strategy *strategy)
+{
+    return !strategy->environment->verify_off && strategy->replica_count > 1;
+}
+
+/* --- in a step --- */
+
+/* Before any replica runs: what is the task's, which one of them may write early. */
+static cadre_status begin(struct step_order *order, struct cadre_error *error)
+{
+    cadre_strategy *strategy = order->strategy;
+    struct digests_part *part = strategy->digests;
+    part->due = order->position >= part->next && part->next != POSITION_NONE;
+    if (!part->due) {
+        return CADRE_OK;
+    }
+    part->begun_us = clock_monotonic_us();
+    for (uint32_t i = 0; i < strategy->local_replicas; i++) {
+        CADRE_TRY(state_hash_prepare(strategy, &part->hashes[i], error));
+    }
+    return state_hash_shared(strategy, &part->hashes[0], error);
+}
+
+/* The chief says when all compare next: at the latest where a checkpoint is taken, which is not
+ * published before. */
+static uint32_t next_in(cadre_strategy *strategy, struct digests_part *part)
+{
+    uint64_t position = strategy->step.position;
+    uint64_t next = part->next;
+    uint64_t checkpoint = checkpoint_next(strategy, position);
+    if (part->due) {
+        next = position +
+               interval_hashed(&part->interval, position, part->begun_us, clock_monotonic_us());
+    } else if (checkpoint_taken_at(strategy, position)) {
+        next = position + 1; /* somebody asked for it */
+    }
+    next = checkpoint < next ? checkpoint : next;
+    CADRE_ASSERT(next > position);
+    return next - position < UINT32_MAX ? (uint32_t)(next - position) : UINT32_MAX;
+}
+
+static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
+{
+    cadre_strategy *strategy = bound->strategy;
+    struct digests_part *part = strategy->digests;
+    cadre_replica *replica = &strategy->replicas[bound->local];
+    if (part->next == POSITION_NONE) {
+        return CADRE_OK;
+    }
+    if (part->due) {
+        struct state_hashes *hashes = &part->hashes[replica->local];
+        if (replica->local > 0) {
+            state_hash_share(strategy, &part->hashes[0], hashes);
+        }
+        CADRE_TRY(state_hash_own(strategy, replica->local, hashes, error));
+        replica->digest = state_digest(hashes);
+    }
+    if (replica->local == 0) {
+        strategy->step.compares_in = strategy->roster.rank == 0 ? next_in(strategy, part) : 0;
+    }
+    return CADRE_OK;
+}
+
+static void tell_people(const cadre_strategy *strategy, struct digests_part *part)
+{
+    bool chief = strategy->roster.rank == 0;
+    if (chief && interval_is_news(&part->interval, part->interval.ended_us)) {
+        show_note("the states of %u replicas are compared every %" PRIu64
+                  " steps: to hash %.1f MB takes %.1f ms, a hundredth of their time "
+                  "(CADRE_VERIFY_STATE)",
+            strategy->replica_count, part->interval.steps, (double)state_bytes(strategy) / 1e6,
+            (double)part->interval.hash_us / 1e3);
+    }
+}
+
+static void commit(struct step_order *order)
+{
+    cadre_strategy *strategy = order->strategy;
+    struct digests_part *part = strategy->digests;
+    if (part->next == POSITION_NONE) {
+        return;
+    }
+    /* Nothing was said where the chief does not compare: nor does anybody, then. */
+    uint32_t in = strategy->step.compares_in;
+    part->next = in > 0 ? order->position + in : POSITION_NONE;
+    if (part->due && strategy->step.equal) {
+        verified_note(strategy, order->position, strategy->replicas[0].digest);
+    }
+    if (part->due) {
+        tell_people(strategy, part);
+        part->due = false;
+    }
+}
+
+/* By hand nobody can start the program again. */
+static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+{
+    (void)aborted;
+    const struct digests_part *part = strategy->digests;
+    bool ends = part->found && strategy->environment->by_hand;
+    if (ends) {
+        (void)divergence_fail(strategy, part->text, cause);
+    }
+    return !ends;
+}
+
+/* --- outside of steps --- */
+
+static cadre_status digest(
+    cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error)
+{
+    struct state_hashes *hashes = &strategy->digests->hashes[local];
+    if (!compares(strategy)) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(state_hash_all(strategy, local, hashes, error));
+    *ret_digest = state_digest(hashes);
+    return CADRE_OK;
+}
+
+/* --- in a generation --- */
+
+static void over(cadre_strategy *strategy)
+{
+    struct digests_part *part = strategy->digests;
+    if (part->found) {
+        part->found = false;
+        task_diverged(strategy->task, strategy->roster.generation, &part->divergence, part->text);
+    }
+}
+
+/* Its first step compares: whoever came in is what the others are. */
+static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
+{
+    (void)error;
+    struct digests_part *part = strategy->digests;
+    part->next = compares(strategy) ? 0 : POSITION_NONE;
+    part->due = false;
+    part->found = false;
+    strategy->step.verified = (struct verified){0};
+    interval_broken(&part->interval);
+    return CADRE_OK;
+}
+
+const struct participant digests_participant = {
+    .name = "digests",
+    .open = open_part,
+    .close = close_part,
+    .free = free_part,
+    .begin = begin,
+    .bind = bind,
+    .differ = divergence_find,
+    .commit = commit,
+    .undo = undo,
+    .digest = digest,
+    .over = over,
+    .reopen = reopen,
+};

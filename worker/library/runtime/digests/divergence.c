@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whose state is not that of most, and in what. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/digests/digests_part.h"
+#include "worker/library/runtime/replica/collective_key.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+#define KEY_FIND (UINT64_MAX - 5) /* of the collectives below */
+
+cadre_status divergence_fail(
+    const cadre_strategy *strategy, const char *text, struct cadre_error *error)
+{
+    if (!strategy->environment->by_hand) {
+        return cadre_error_set(error, CADRE_ABORTED, "%s", text);
+    }
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "%s; look for an uninitialised value, a sum over local rows, a clock, rand() or a thread "
+        "in what writes it, and go on from an older checkpoint (CADRE_RESTORE)",
+        text);
+}
+
+/* --- whose --- */
+
+/* The digest that more than half of the replicas hold; 0: there is none. */
+static uint64_t majority_of(const uint64_t *digests, uint32_t count)
+{
+    uint64_t candidate = 0;
+    uint32_t votes = 0;
+    uint32_t holders = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        candidate = votes == 0 ? digests[i] : candidate;
+        votes = digests[i] == candidate ? votes + 1 : votes - 1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        holders += digests[i] == candidate ? 1 : 0;
+    }
+    return holders > count / 2 ? candidate : 0;
+}
+
+static uint32_t slot_of(const cadre_strategy *strategy, uint32_t replica)
+{
+    uint32_t rank = replica / strategy->local_replicas;
+    CADRE_ASSERT(rank < strategy->roster.member_count);
+    return strategy->roster.slots != NULL ? strategy->roster.slots[rank]
+                                          : strategy->environment->slot;
+}
+
+/* Tasks, each once, of replicas that do not hold the majority's. */
+static void list_culprits(const cadre_strategy *strategy, const uint64_t *digests,
+    uint64_t majority, struct divergence *divergence)
+{
+    uint32_t last = UINT32_MAX;
+    divergence->culprit_count = 0;
+    for (uint32_t i = 0; i < strategy->replica_count && majority != 0; i++) {
+        uint32_t rank = i / strategy->local_replicas;
+        if (digests[i] == majority || rank == last ||
+            divergence->culprit_count == DIVERGENCE_CULPRITS_MAX) {
+            continue;
+        }
+        last = rank;
+        divergence->culprits[divergence->culprit_count++] = slot_of(strategy, i);
+    }
+}
+
+/* --- in words --- */
+
+/* "replica 3", and where there are several tasks " (task 1)". */
+#define REPLICA_TEXT_BYTES 48
+static const char *replica_text(
+    const cadre_strategy *strategy, uint32_t replica, char text[REPLICA_TEXT_BYTES])
+{
+    if (strategy->roster.member_count > 1) {
+        snprintf(
+            text, REPLICA_TEXT_BYTES, "replica %u (task %u)", replica, slot_of(strategy, replica));
+    } else {
+        snprintf(text, REPLICA_TEXT_BYTES, "replica %u", replica);
+    }
+    return text;
+}
+
+/* The first of the others than replica 0's; there is one. */
+static uint32_t first_other(const uint64_t *digests, uint32_t count, uint64_t than)
+{
+    uint32_t i = 0;
+    while (i + 1 < count && digests[i] == than) {
+        i++;
+    }
+    return i;
+}
+
+static void say_culprits(const cadre_strategy *strategy, const uint64_t *digests, uint64_t majority,
+    const char *what, char text[LIMIT_TEXT_BYTES])
+{
+    char first[REPLICA_TEXT_BYTES];
+    char others[64] = "";
+    uint32_t count = strategy->replica_count;
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        wrong += digests[i] != majority ? 1 : 0;
+    }
+    CADRE_ASSERT(wrong > 0 && wrong < count);
+    if (wrong > 1) {
+        snprintf(others, sizeof others, " and %u other%s", wrong - 1, wrong > 2 ? "s" : "");
+    }
+    snprintf(text, LIMIT_TEXT_BYTES,
+        "the replicas' states differ after %" PRIu64 " steps: %s%s %s not hold in %s what the "
+        "other %u hold",
+        strategy_position(strategy),
+        replica_text(strategy, first_other(digests, count, majority), first), others,
+        wrong > 1 ? "do" : "does", what, count - wrong);
+}
+
+static void say_no_majority(const cadre_strategy *strategy, const uint64_t *digests,
+    const char *what, char text[LIMIT_TEXT_BYTES])
+{
+    char first[REPLICA_TEXT_BYTES];
+    char other[REPLICA_TEXT_BYTES];
+    uint32_t count = strategy->replica_count;
+    snprintf(text, LIMIT_TEXT_BYTES,
+        "the replicas' states differ after %" PRIu64 " steps: %s and %s do not hold the same in "
+        "%s, and no state is that of most replicas",
+        strategy_position(strategy), replica_text(strategy, 0, first),
+        replica_text(strategy, first_other(digests, count, digests[0]), other), what);
+}
+
+/* --- finding out --- */
+
+/* The first tensor whose hash is not the same everywhere; UINT32_MAX: none of them. */
+static cadre_status find_tensor(cadre_replica *replica, const struct state_hashes *hashes,
+    const struct mesh_note *note, uint32_t *ret_tensor, struct cadre_error *error)
+{
+    struct mesh *mesh = replica->strategy->mesh;
+    uint32_t count = hashes->count;
+    *ret_tensor = UINT32_MAX;
+    /* The least of each, and of its complement: that of the most. */
+    CADRE_FREE_AT_EXIT uint64_t *ends = calloc(2 * (size_t)count + 1, sizeof *ends);
+    if (ends == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of %u tensors", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ends[i] = hashes->values[i];
+        ends[count + i] = ~hashes->values[i];
+    }
+    const struct mesh_buffer buffer = {
+        .data = ends, .bytes = 2 * (size_t)count * sizeof *ends, .dtype = MESH_I64};
+    CADRE_TRY(mesh->ops->all_reduce(mesh, replica->local, MESH_MIN, &buffer, 1, note, error));
+    for (uint32_t i = 0; i < count && *ret_tensor == UINT32_MAX; i++) {
+        *ret_tensor = ends[i] != ~ends[count + i] ? i : UINT32_MAX;
+    }
+    return CADRE_OK;
+}
+
+/* What all replicas hold; *ret_digests[replica_count] is the caller's to free. */
+static cadre_status gather(cadre_replica *replica, uint64_t digest, const struct mesh_note *note,
+    uint64_t **ret_digests, struct cadre_error *error)
+{
+    const cadre_strategy *strategy = replica->strategy;
+    uint32_t count = strategy->replica_count;
+    CADRE_FREE_AT_EXIT size_t *sizes = calloc(count, sizeof *sizes);
+    *ret_digests = calloc(count, sizeof **ret_digests);
+    if (sizes == NULL || *ret_digests == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the digests of %u replicas", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sizes[i] = sizeof digest;
+    }
+    return strategy->mesh->ops->all_gather(
+        strategy->mesh, replica->local, &digest, sizeof digest, sizes, *ret_digests, note, error);
+}
+
+static void describe(const cadre_strategy *strategy, const uint64_t *digests, uint32_t tensor,
+    struct divergence *ret_divergence, char text[LIMIT_TEXT_BYTES])
+{
+    char room[STATE_TENSOR_TEXT_BYTES];
+    const char *what =
+        tensor == UINT32_MAX ? "their variables" : state_tensor_text(strategy, tensor, room);
+    uint64_t majority = majority_of(digests, strategy->replica_count);
+    const struct verified *verified = &strategy->step.verified;
+    *ret_divergence = (struct divergence){.position = strategy_position(strategy),
+        .verified = verified->digest != 0 ? verified->position : strategy->roster.resume};
+    list_culprits(strategy, digests, majority, ret_divergence);
+    if (majority != 0) {
+        say_culprits(strategy, digests, majority, what, text);
+    } else {
+        say_no_majority(strategy, digests, what, text);
+    }
+}
+
+cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
+{
+    cadre_strategy *strategy = replica->strategy;
+    struct digests_part *part = strategy->digests;
+    const struct state_hashes *hashes = &part->hashes[replica->local];
+    CADRE_FREE_AT_EXIT uint64_t *digests = NULL;
+    uint32_t tensor = UINT32_MAX;
+    struct divergence divergence;
+    char text[LIMIT_TEXT_BYTES];
+    const struct mesh_note note = {.key = collective_key(KEY_FIND, strategy_position(strategy)),
+        .text = "a replica looks for what differs in its state"};
+    CADRE_TRY(gather(replica, state_digest(hashes), &note, &digests, error));
+    CADRE_TRY(find_tensor(replica, hashes, &note, &tensor, error));
+    describe(strategy, digests, tensor, &divergence, text);
+    if (replica->local == 0) {
+        part->divergence = divergence;
+        snprintf(part->text, sizeof part->text, "%s", text);
+        part->found = true;
+    }
+    /* Who leaves here ends the mesh: all know what they are to know before one does. */
+    struct cadre_error ended;
+    (void)strategy->mesh->ops->barrier(strategy->mesh, replica->local, &note, &ended);
+    return divergence_fail(strategy, text, error);
+}

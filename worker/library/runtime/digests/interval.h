@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How often the replicas' states are compared: as often as costs a hundredth of the time of the
+ * steps, measured by the chief each time. Pure: the clock is passed in. */
+#ifndef CADRE_RUNTIME_INTERVAL_H
+#define CADRE_RUNTIME_INTERVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed: nothing is measured yet, and each step is compared. */
+struct compare_interval {
+    uint64_t fixed;    /* what the user said; 0: measured */
+    uint64_t steps;    /* between two comparisons; 0: not known yet */
+    uint64_t hash_us;  /* that the last one took */
+    uint64_t position; /* where that was */
+    uint64_t ended_us; /* when; 0: in another generation, or never */
+    uint64_t first_us; /* of the first one, ever */
+    uint64_t told;     /* the steps that people were told; 0: not yet */
+    uint64_t told_us;
+};
+
+/* The state at `position` was hashed meanwhile. Returns how many steps later the next one is. */
+uint64_t interval_hashed(
+    struct compare_interval *interval, uint64_t position, uint64_t begun_us, uint64_t ended_us);
+
+/* The steps that follow are another generation's: the time in between was none of theirs. */
+void interval_broken(struct compare_interval *interval);
+
+/* Whether people are to be told now: when it is known for a second of training, and when it has
+ * become another one by far, at most once a minute. Not of what they said themselves. */
+bool interval_is_news(struct compare_interval *interval, uint64_t now_us);
+
+#endif
