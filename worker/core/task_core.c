@@ -79,6 +79,19 @@ static void peer_error(struct task_core *core, const char *text, struct task_act
     }
 }
 
+/* A checkpoint that waits for what is verified, and perhaps the program for it, does not wait for
+ * the next arrival too. */
+static void say_awaited(struct task_core *core, struct task_actions *out)
+{
+    const struct task_part *part = &core->part;
+    bool waits = part->path != NULL && part->digest != 0 &&
+                 (core->published == POSITION_NONE || core->published < part->position);
+    if (core->phase == TASK_RUN && core->verified.digest != 0 && !core->verified_told && waits &&
+        part->position <= core->verified.position) {
+        task_say_arrive(core, out);
+    }
+}
+
 static void keep_part(
     struct task_core *core, const struct task_part *part, struct task_actions *out)
 {
@@ -91,6 +104,7 @@ static void keep_part(
     core->part.generation = core->generation;
     task_copy_text(core->part_path, sizeof(core->part_path), part->path);
     core->part.path = core->part_path;
+    say_awaited(core, out);
     task_say_part(core, out);
     task_append(out, TASK_ACTION_CHANGED);
 }
@@ -153,7 +167,8 @@ static void preempt(
 
 /* Of another generation than this one nothing is known: the shell says it under the lock in which
  * it saw which one it is in. */
-static void verify(struct task_core *core, const struct verified *verified)
+static void verify(
+    struct task_core *core, const struct verified *verified, struct task_actions *out)
 {
     CADRE_ASSERT(verified->digest != 0);
     if (core->phase == TASK_RUN) {
@@ -161,6 +176,7 @@ static void verify(struct task_core *core, const struct verified *verified)
         CADRE_ASSERT(core->verified.digest == 0 || verified->position >= core->verified.position);
         core->verified = *verified;
         core->verified_told = false;
+        say_awaited(core, out);
     }
 }
 
@@ -282,7 +298,7 @@ void task_core_step(
         finish(core, event->digest, out);
         break;
     case TASK_EVENT_VERIFIED:
-        verify(core, &event->verified);
+        verify(core, &event->verified, out);
         break;
     case TASK_EVENT_DIVERGED:
         diverge(core, event, out);

@@ -145,7 +145,8 @@ enum task_event_type {
     /* The program is done with its last step, and in this generation with its last checkpoint: said
      * again in the next one. `digest` as of EDGE. */
     TASK_EVENT_FINISH,
-    /* The replicas' states at verified.position were found equal. Told with the next arrival. */
+    /* The replicas' states at verified.position were found equal. Told with the next arrival; at
+     * once when a checkpoint waits for it. */
     TASK_EVENT_VERIFIED,
     /* They were found not to be the same: divergence, text. Whatever step was under way is not
      * applied. Also one that is frozen already, and not in order, says so. */

@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) static void line(
 static const char *reason_name(enum report_reason reason)
 {
     static const char *const names[] = {
-        "none", "halt", "abort", "peer error", "finished", "failed"};
+        "none", "halt", "abort", "peer error", "finished", "failed", "diverged"};
     return names[reason];
 }
 
@@ -51,6 +51,10 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         if (up->arrive.wanted > up->arrive.applied) { /* else it is done with that */
             line(transcript, " wants %" PRIu64, up->arrive.wanted);
         }
+        if (up->arrive.verified.digest != 0) {
+            line(transcript, " verified %" PRIu64 " as %" PRIu64, up->arrive.verified.position,
+                up->arrive.verified.digest);
+        }
         break;
     case TASK_UP_REPORT:
         line(transcript, "report g%" PRIu64 " at %" PRIu64 "%s: %s", up->report.generation.number,
@@ -61,6 +65,16 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         }
         if (up->report.begun) {
             line(transcript, ", in stream %u", up->report.stream);
+        }
+        if (up->report.digest != 0) {
+            line(transcript, " as %" PRIu64, up->report.digest);
+        }
+        if (up->report.reason == REPORT_DIVERGED) {
+            line(transcript, " at %" PRIu64 ", verified %" PRIu64, up->report.divergence.position,
+                up->report.divergence.verified);
+        }
+        for (uint32_t i = 0; i < up->report.divergence.culprit_count; i++) {
+            line(transcript, ", by slot %u", up->report.divergence.culprits[i]);
         }
         if (up->report.text[0] != '\0') {
             line(transcript, " (%s)", up->report.text);
@@ -151,6 +165,10 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
         if (up->arrived.wanted != 0) {
             line(
                 transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);
+        }
+        if (up->arrived.verified.digest != 0) {
+            line(transcript, " verified %" PRIu64 " as %" PRIu64, up->arrived.verified.position,
+                up->arrived.verified.digest);
         }
         break;
     case AGENT_UP_TASK_STARTED:
