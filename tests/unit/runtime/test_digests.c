@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "job.h"
+#include "common/base/files.h"
 #include "training.h"
 #include "worker/library/runtime/digests/interval.h"
+#include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -193,6 +195,39 @@ static void what_differs_at_the_end_is_told(void **state)
         "'counted'"));
 }
 
+/* The writer hashes its copy: it must come to what the replicas tell each other. */
+static void a_checkpoint_has_the_digest_that_was_compared(void **state)
+{
+    (void)state;
+    for (uint32_t replicas = 1; replicas <= 2; replicas++) {
+        uint64_t mine = 7;
+        struct cadre_error error;
+        char path[TEST_PATH_BYTES];
+        char wanted[64];
+        char *text;
+        size_t size;
+        cadre_variable *words;
+        cadre_strategy *strategy = training_strategy(replicas);
+        struct fault fault = variables_of(strategy);
+        assert_public_ok(
+            cadre_variable_create(strategy, "words", CADRE_STRING, 0, NULL, NULL, &words));
+        assert_public_ok(cadre_state_register(strategy, "mine", &mine, sizeof mine));
+        assert_public_ok(run(strategy, &fault));
+        assert_public_ok(run(strategy, &fault));
+        assert_public_ok(cadre_save(strategy, true));
+        struct state_hashes hashes = {0};
+        assert_ok(state_hash_all(strategy, replicas - 1, &hashes, &error), &error);
+        uint64_t digest = state_digest(&hashes);
+        state_hashes_clear(&hashes);
+        assert_int_equal(cadre_finish(strategy), 0);
+        test_path(path, training_folder(), "checkpoint-2.json");
+        assert_ok(file_read(path, 65536, &text, &size, &error), &error);
+        snprintf(wanted, sizeof wanted, "\"digest\":\"%016llx\"", (unsigned long long)digest);
+        assert_non_null(strstr(text, wanted));
+        free(text);
+    }
+}
+
 /* --- as a job --- */
 
 static int exit_of(cadre_strategy *strategy, cadre_status status)
@@ -330,6 +365,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whatever_the_first_collective_is),
         cmocka_unit_test(what_differs_is_not_saved),
         cmocka_unit_test(what_differs_at_the_end_is_told),
+        cmocka_unit_test(a_checkpoint_has_the_digest_that_was_compared),
         cmocka_unit_test(tasks_that_are_the_same_go_on),
         cmocka_unit_test(nobody_compares_where_it_is_off),
         cmocka_unit_test(a_task_that_differs_is_named),

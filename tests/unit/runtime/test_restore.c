@@ -420,6 +420,96 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
     }
 }
 
+/* --- its hashes --- */
+
+static void write_file(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The one folder with another copy of the first run's checkpoint, whose manifest says `now` instead
+ * of the bytes from `is` on to the end of `until`. */
+static const char *changed_copy(const char *is, const char *until, const char *now)
+{
+    static const char *const names[] = {"checkpoint-10.safetensors", "checkpoint-10.json"};
+    static const char *folder;
+    folder = folder == NULL ? test_temp_dir() : folder;
+    for (int i = 0; i < 2; i++) {
+        struct cadre_error error;
+        char path[TEST_PATH_BYTES];
+        char *bytes;
+        size_t size;
+        test_path(path, first, names[i]);
+        assert_ok(file_read(path, 65536, &bytes, &size, &error), &error);
+        test_path(path, folder, names[i]);
+        if (i == 0) {
+            write_file(path, bytes, size);
+        } else {
+            char *from = strstr(bytes, is);
+            assert_non_null(from);
+            char *end = strstr(from + strlen(is), until);
+            assert_non_null(end);
+            char text[65536];
+            int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(from - bytes), bytes, now,
+                end + strlen(until));
+            assert_true(length > 0 && (size_t)length < sizeof text);
+            write_file(path, text, (size_t)length);
+        }
+        free(bytes);
+    }
+    return folder;
+}
+
+static void what_is_not_what_was_written_is_refused(void **state)
+{
+    static const struct {
+        const char *is;
+        const char *until;
+        const char *now;
+        const char *told;
+    } cases[] = {
+        {"\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"", "variable 'w' is not what was written"},
+        {"\"seen\":\"", "\"", "\"seen\":\"0123456789abcdef\"",
+            "variable 'seen' is not what was written"},
+        {"\"words\":[\"", "\"", "\"words\":[\"fisrt\"",
+            "variable 'words' is not what was written, by its hash; use another checkpoint"},
+        {"\"state/mine\":\"", "\"", "\"state/mine\":\"0123456789abcdef\"",
+            "the registered state 'mine' is not what was written"},
+        {"\"w\":\"", "\"", "\"w\":\"01234\"", "the hash of 'w' is not 16 hexadecimal digits"}};
+    struct job_end end;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t at = 0; at < sizeof shapes / sizeof shapes[0]; at++) {
+            const struct shape *shape = &shapes[at];
+            const char *from = changed_copy(cases[i].is, cases[i].until, cases[i].now);
+            run_it(shape->tasks, shape->replicas, "further", from, from, &end);
+            if (end.exit_code == 0 || !job_told(&end, cases[i].told) ||
+                !job_told(&end, "checkpoint-10.json")) {
+                fail_msg("%u tasks of %u replicas, '%s': exit code %d, said\n%s", shape->tasks,
+                    shape->replicas, cases[i].now, end.exit_code, end.said);
+            }
+        }
+    }
+}
+
+/* As versions before wrote them, and programs that compare nothing. */
+static void one_without_hashes_is_taken(void **state)
+{
+    struct job_end end;
+    (void)state;
+    const char *from = changed_copy("\"hashes\":{", "}", "\"other\":{}");
+    by_hand(2, "further", from, from, &end);
+    assert_int_equal(end.exit_code, 0);
+    from = changed_copy("\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"");
+    setenv("CADRE_VERIFY_STATE", "off", 1);
+    by_hand(2, "further", from, from, &end);
+    unsetenv("CADRE_VERIFY_STATE");
+    assert_int_equal(end.exit_code, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -431,6 +521,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_a_loop_changes_is_counted_once),
         cmocka_unit_test(a_step_goes_on_from_it),
         cmocka_unit_test(what_it_does_not_hold_is_named_when_it_is_asked_for),
+        cmocka_unit_test(what_is_not_what_was_written_is_refused),
+        cmocka_unit_test(one_without_hashes_is_taken),
     };
     return cmocka_run_group_tests(tests, make_first, NULL);
 }

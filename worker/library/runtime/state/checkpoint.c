@@ -28,6 +28,19 @@
 
 /* --- the writer --- */
 
+/* Of a job of one replica nobody else says that its state is as it is to be. */
+static void tell_part(struct checkpointer *checkpointer)
+{
+    const struct checkpoint_copy *copy = &checkpointer->copy;
+    struct task *task = checkpointer->strategy->task;
+    const struct task_part *part = &checkpointer->part;
+    if (copy->alone && part->digest != 0) {
+        const struct verified own = {.position = part->position, .digest = part->digest};
+        task_verified(task, copy->generation, &own);
+    }
+    task_part(task, part);
+}
+
 /* The copy is this thread's meanwhile. */
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
@@ -50,11 +63,12 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
     checkpointer->part = (struct task_part){.position = copy->position,
         .path = checkpointer->part_path,
         .shared = checkpointer->shared,
-        .size_bytes = bytes};
+        .size_bytes = bytes,
+        .digest = copy->digest};
     memcpy(checkpointer->part.sha256, hash.bytes, sizeof checkpointer->part.sha256);
     checkpointer->written = copy->position;
     pthread_mutex_unlock(&checkpointer->lock);
-    task_part(checkpointer->strategy->task, &checkpointer->part);
+    tell_part(checkpointer);
     return CADRE_OK;
 }
 
@@ -156,7 +170,7 @@ static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_er
     }
     checkpointer->tried_at = checkpointer->copy.position;
     if (same && checkpointer->written == checkpointer->copy.position) {
-        task_part(checkpointer->strategy->task, &checkpointer->part);
+        tell_part(checkpointer);
         return CADRE_OK;
     }
     pthread_mutex_lock(&checkpointer->lock);

@@ -23,6 +23,8 @@ void checkpoint_copy_clear(struct checkpoint_copy *copy)
         munmap(copy->memory, copy->memory_bytes);
     }
     free(copy->entries);
+    free(copy->tensors_of);
+    state_hashes_clear(&copy->hashes);
     manifest_free(copy->manifest);
     *copy = (struct checkpoint_copy){.position = POSITION_NONE};
 }
@@ -37,6 +39,7 @@ static void describe_state(struct checkpoint_copy *copy, const struct cadre_stra
         if (tensor.dtype == CADRE_STRING) {
             continue;
         }
+        copy->tensors_of[copy->entry_count] = i;
         struct safetensors_entry *entry = &copy->entries[copy->entry_count++];
         entry->dtype = tensor.dtype;
         entry->rank = tensor.rank;
@@ -62,7 +65,8 @@ static cadre_status lay_out(
     copy->tensors = strategy->variables->count + strategy->state_part->registered_count + streamed;
     copy->source = strategy->state_part->streamed;
     copy->entries = calloc((size_t)copy->tensors + 1, sizeof *copy->entries);
-    if (copy->entries == NULL) {
+    copy->tensors_of = calloc((size_t)copy->tensors + 1, sizeof *copy->tensors_of);
+    if (copy->entries == NULL || copy->tensors_of == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u tensors", copy->tensors);
     }
@@ -208,6 +212,53 @@ static cadre_status take_tensors(struct checkpoint_copy *copy,
                : cadre_error_wrap(error, status, "the copy of the state for a checkpoint");
 }
 
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for hashes");
+}
+
+/* Strings are not copied, but in the manifest: they are hashed now. */
+static cadre_status prepare_hashes(struct checkpoint_copy *copy,
+    const struct cadre_strategy *strategy, struct manifest *manifest, struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    copy->compared = !strategy->environment->verify_off;
+    copy->alone = strategy->replica_count == 1;
+    copy->generation = strategy->roster.generation;
+    copy->digest = 0;
+    if (!copy->compared) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(state_hash_prepare(strategy, &copy->hashes, error));
+    state_hash_strings(strategy, &copy->hashes);
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        if (tensor.dtype == CADRE_STRING &&
+            !manifest_note_hash(manifest, tensor.name, copy->hashes.values[i])) {
+            return no_memory(error);
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_error *error)
+{
+    CADRE_ASSERT(copy->manifest != NULL);
+    bool noted = true;
+    if (!copy->compared) {
+        return CADRE_OK;
+    }
+    for (size_t i = 0; i < copy->copied; i++) {
+        const struct safetensors_entry *entry = &copy->entries[i];
+        CADRE_ASSERT(copy->tensors_of[i] < copy->hashes.count);
+        uint64_t hash = state_hash_bytes(entry->data, entry->bytes);
+        copy->hashes.values[copy->tensors_of[i]] = hash;
+        noted = noted && manifest_note_hash(copy->manifest, entry->name, hash);
+    }
+    copy->digest = state_digest(&copy->hashes);
+    return noted && manifest_note_hash(copy->manifest, NULL, copy->digest) ? CADRE_OK
+                                                                           : no_memory(error);
+}
+
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error)
 {
@@ -227,7 +278,10 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     bool same = copy->position != POSITION_NONE && held == strategy_position(strategy) &&
                 held > 0 && stamped && copy->stamped && stamp == copy->stamp;
     copy->position = POSITION_NONE;
-    status = take_tensors(copy, strategy, &same, error);
+    status = prepare_hashes(copy, strategy, manifest, error);
+    if (status == CADRE_OK) {
+        status = take_tensors(copy, strategy, &same, error);
+    }
     if (status != CADRE_OK) {
         manifest_free(manifest);
         return status;

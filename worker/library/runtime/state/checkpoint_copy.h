@@ -9,8 +9,10 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/model/task_message.h"
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/state_hash.h"
 
 struct cadre_strategy;
 struct streamed;
@@ -25,11 +27,17 @@ struct checkpoint_copy {
     struct streamed *source; /* the strategy's; borrowed */
     char *memory;            /* NULL: none yet */
     size_t memory_bytes;
-    bool pinned;               /* page-locked: devices copy into it by themselves */
-    size_t data_bytes;         /* in the file */
-    uint64_t position;         /* what it holds; POSITION_NONE: nothing whole */
-    struct manifest *manifest; /* of the same moment */
-    bool stamped;              /* `stamp` is that of the streamed tensors then */
+    bool pinned;                  /* page-locked: devices copy into it by themselves */
+    size_t data_bytes;            /* in the file */
+    uint64_t position;            /* what it holds; POSITION_NONE: nothing whole */
+    struct manifest *manifest;    /* of the same moment */
+    struct state_hashes hashes;   /* of what is copied, once checkpoint_copy_hash was called */
+    uint32_t *tensors_of;         /* the tensor of the state that each of the `copied` entries is */
+    uint64_t digest;              /* 0: nobody compares states */
+    bool compared;                /* the digest is wanted */
+    bool alone;                   /* the job had one replica: nobody else tells the digest */
+    struct generation generation; /* that it was taken in */
+    bool stamped;                 /* `stamp` is that of the streamed tensors then */
     uint64_t stamp;
 };
 
@@ -43,6 +51,9 @@ cadre_status checkpoint_copy_prepare(
 /* Copies the state. *ret_same: it held the very same of the same position already. */
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error);
+
+/* The hashes of the copy, into the manifest too, and its digest; in any thread that it is of. */
+cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_error *error);
 
 /* What stands before the data: *ret_bytes is the caller's to free. */
 cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **ret_bytes,

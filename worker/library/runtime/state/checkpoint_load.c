@@ -9,6 +9,7 @@
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -76,6 +77,19 @@ static cadre_status take_over(struct cadre_strategy *strategy, struct manifest_c
     return CADRE_OK;
 }
 
+/* What this task holds now with what the writer did. */
+static cadre_status compare(struct cadre_strategy *strategy, const struct manifest_content *content,
+    struct cadre_error *error)
+{
+    struct state_hashes hashes = {0};
+    cadre_status status = state_hash_all(strategy, 0, &hashes, error);
+    if (status == CADRE_OK) {
+        status = manifest_compare(strategy, content, &hashes, error);
+    }
+    state_hashes_clear(&hashes);
+    return status;
+}
+
 static cadre_status load(
     struct cadre_strategy *strategy, struct checkpoint_reader *reader, struct cadre_error *error)
 {
@@ -89,7 +103,8 @@ static cadre_status load(
     }
     CADRE_TRY(read_state(strategy, reader, bytes, error));
     CADRE_TRY(manifest_fits(strategy, content, error));
-    return take_over(strategy, content, bytes, error);
+    CADRE_TRY(take_over(strategy, content, bytes, error));
+    return strategy->environment->verify_off ? CADRE_OK : compare(strategy, content, error);
 }
 
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,

@@ -190,6 +190,9 @@ cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
     checkpoint_folder_clear(folder);
     cadre_status status = write_tensors(copy, folder, &file, error);
     if (status == CADRE_OK) {
+        status = checkpoint_copy_hash(copy, error);
+    }
+    if (status == CADRE_OK) {
         status = write_text(copy, folder, &file, ret_manifest_bytes, ret_manifest_hash, error);
     }
     manifest_file_clear(&file);

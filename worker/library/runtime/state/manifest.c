@@ -12,6 +12,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
 #include "worker/library/runtime/state/checkpointer.h"
+#include "worker/library/runtime/state/manifest_hashes.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -160,6 +161,19 @@ static int add_file(json_t *root, const struct manifest_file *file)
             "sha256", hash_of(file->sha256)));
     failed |= json_object_set_new(root, "blocks", blocks);
     return failed;
+}
+
+bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash)
+{
+    json_t *digits = manifest_hash_digits(hash);
+    if (name == NULL) {
+        return json_object_set_new(manifest->root, "digest", digits) == 0;
+    }
+    json_t *all = json_object_get(manifest->root, "hashes");
+    if (all == NULL && json_object_set_new(manifest->root, "hashes", json_object()) == 0) {
+        all = json_object_get(manifest->root, "hashes");
+    }
+    return json_object_set_new(all, name, digits) == 0;
 }
 
 cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,

@@ -8,11 +8,15 @@
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
  *      "strings": {"vocabulary": ["a", "b"]},
+ *      "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...", "vocabulary": "91b2..."},
  *      "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256": "..."},
  *      "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
  *
- * `file` and `blocks` are a checkpoint's only. A number over 2^63 - 1 is written as a string of
- * digits, and the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is
+ * `digest` and `hashes` (state_hash.h) are those of the state that was copied: who loads it
+ * compares what it then holds. They are absent where CADRE_VERIFY_STATE is off, and in checkpoints
+ * of versions that had none. They, `file` and `blocks` are a checkpoint's only. A number over 2^63
+ * - 1 is written as a string of digits, and the lanes of digests always are. A string that is not
+ * UTF-8, or holds a zero byte, is
  * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
  * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where
  * the program's loop stood (enum loop_place), 0 when it is absent. */
@@ -60,6 +64,10 @@ cadre_status manifest_text(struct manifest *manifest, const struct manifest_file
     char **ret_text, size_t *ret_bytes, struct cadre_error *error);
 void manifest_free(struct manifest *manifest); /* NULL is allowed */
 
+/* Notes the hash of the tensor `name`; of NULL the digest of all. Once more is the newest. False:
+ * no memory. */
+bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash);
+
 /* Takes positions and strings over into the strategy, between state_receive and its commit or undo,
  * which is that of the strings too; *ret_file (may be NULL) is the caller's to clear. A task that
  * is warm takes the place in all epochs, with `reenters`, and the name of the run; any other one
@@ -85,6 +93,12 @@ cadre_status manifest_read_strings(const char *text, size_t bytes,
  * that samples would be fed twice or not at all. */
 cadre_status manifest_fits(const struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error);
+/* Whether the state of the task's first replica, whose hashes these are, is what was written.
+ * DATA_LOSS names what is not. Of what the manifest has no hash nothing is known. */
+struct state_hashes;
+cadre_status manifest_compare(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, const struct state_hashes *hashes,
+    struct cadre_error *error);
 /* `from_file`: it is a checkpoint's, not another task's. */
 void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);

@@ -13,8 +13,10 @@
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/state/manifest.h"
+#include "worker/library/runtime/state/manifest_hashes.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -31,6 +33,7 @@ struct manifest_content {
     size_t stream_count;
     cadre_tensor **strings; /* by variable; NULL for those of other types */
     size_t string_count;
+    struct manifest_hashes hashes;
     struct manifest_file file;
 };
 
@@ -298,6 +301,9 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     if (status == CADRE_OK) {
         status = read_strings(strategy, root, content, error);
     }
+    if (status == CADRE_OK) {
+        status = manifest_read_hashes(strategy, root, &content->hashes, error);
+    }
     if (status == CADRE_OK && json_object_get(root, "file") != NULL) {
         status = read_file(root, text, bytes, &content->file, error);
     }
@@ -323,6 +329,7 @@ void manifest_content_free(struct manifest_content *content)
     }
     free(content->strings);
     free(content->streams);
+    manifest_hashes_clear(&content->hashes);
     manifest_file_clear(&content->file);
     free(content);
 }
@@ -379,6 +386,22 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
         }
     }
     return status;
+}
+
+cadre_status manifest_compare(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, const struct state_hashes *hashes,
+    struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < content->hashes.count && i < hashes->count; i++) {
+        char text[STATE_TENSOR_TEXT_BYTES];
+        uint64_t written = content->hashes.values[i];
+        if (written != 0 && written != hashes->values[i]) {
+            return cadre_error_set(error, CADRE_DATA_LOSS,
+                "it is damaged: %s is not what was written, by its hash; use another checkpoint",
+                state_tensor_text(strategy, i, text));
+        }
+    }
+    return CADRE_OK;
 }
 
 static void take_place(
