@@ -37,6 +37,7 @@
 
 #define LIMIT_CHECKPOINTS_KEPT         1000
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3
+#define LIMIT_VERIFY_STEPS             1000000000 /* from one comparison of states to the next */
 #define LIMIT_RESTARTS                 1000000
 #define LIMIT_STREAMS                  64 /* told to a joiner; with a proof of each */
 #define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/cli/environment_options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,4 +140,25 @@ bool environment_options_make(const struct invocation *invocation,
         done = take(invocation, entries->items[i], "--env", ret_list, ret_exit);
     }
     return done;
+}
+
+bool environment_options_verify(const struct invocation *invocation, const char *verify_state,
+    struct environment_list *list, int *ret_exit)
+{
+    if (verify_state == NULL) {
+        return true;
+    }
+    errno = 0;
+    char *end = NULL;
+    unsigned long long steps = strtoull(verify_state, &end, 10);
+    bool digits = verify_state[0] >= '0' && verify_state[0] <= '9' && *end == '\0' && errno == 0;
+    if (strcmp(verify_state, "off") != 0 && (!digits || steps < 1 || steps > LIMIT_VERIFY_STEPS)) {
+        *ret_exit = invocation_usage(invocation,
+            "--verify-state: \"%.100s\" is neither \"off\" nor a number of steps from 1 to %d",
+            verify_state, LIMIT_VERIFY_STEPS);
+        return false;
+    }
+    char *item = NULL;
+    item = asprintf(&item, "CADRE_VERIFY_STATE=%s", verify_state) < 0 ? NULL : item;
+    return put(list, item) || no_memory(invocation, ret_exit);
 }

@@ -24,6 +24,7 @@ struct submit_options {
     uint64_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
+    char *verify_state;
     uint64_t checkpoint_every;
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
@@ -51,7 +52,7 @@ void submit_request_free(struct submit_request *request);
 /* A job that is followed. Made before the client and freed after it, which calls into it. */
 struct follow;
 struct follow *follow_new(size_t tasks, bool raw); /* NULL: out of memory */
-void follow_free(struct follow *follow); /* accepts NULL */
+void follow_free(struct follow *follow);           /* accepts NULL */
 
 /* The client's on_outage, with the follow as its user. */
 void follow_on_outage(bool away, void *follow);

@@ -127,6 +127,12 @@ static const struct option_row rows[] = {
         .metavar = "TIME",
         .help = "A step that does not end for so long while others wait for one task: that task is "
                 "replaced. Default: the coordinator's."},
+    {.name = "verify-state",
+        .type = OPTION_TEXT,
+        ROW(verify_state),
+        .metavar = "N|off",
+        .help = "Compare the states of all replicas each N steps, or not at all. Default: as often "
+                "as costs a hundredth of the training's time."},
     {.name = "checkpoint-every",
         .type = OPTION_U64,
         ROW(checkpoint_every),
@@ -297,7 +303,9 @@ bool submit_request_make(
     if (!parse_cpus(invocation, values->cpus, &cpu_thousandths, ret_exit) ||
         !parse_restore(invocation, values->restore, &restore_from, &restore_step, ret_exit) ||
         !environment_options_make(invocation, &values->environment, &values->environment_files,
-            &ret_request->environment, ret_exit)) {
+            &ret_request->environment, ret_exit) ||
+        !environment_options_verify(
+            invocation, values->verify_state, &ret_request->environment, ret_exit)) {
         return false;
     }
     struct crew crew;

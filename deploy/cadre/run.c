@@ -25,6 +25,7 @@ struct run_options {
     char *output;
     uint64_t grace_us;
     uint64_t max_restarts;
+    char *verify_state;
     uint64_t checkpoint_every;
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
@@ -91,6 +92,12 @@ static const struct option_row rows[] = {
         .max = LIMIT_RESTARTS,
         .help = "How often the job goes on after tasks failed; a task that did is started again. "
                 "0: the first failure ends it."},
+    {.name = "verify-state",
+        .type = OPTION_TEXT,
+        ROW(verify_state),
+        .metavar = "N|off",
+        .help = "Compare the states of all replicas each N steps, or not at all. Default: as often "
+                "as costs a hundredth of the training's time."},
     {.name = "checkpoint-every",
         .type = OPTION_U64,
         ROW(checkpoint_every),
@@ -243,7 +250,8 @@ static int run_program(const struct invocation *invocation)
     static const struct option_list no_files;
     struct environment_list environment = {0};
     if (!environment_options_make(
-            invocation, &values->environment, &no_files, &environment, &code)) {
+            invocation, &values->environment, &no_files, &environment, &code) ||
+        !environment_options_verify(invocation, values->verify_state, &environment, &code)) {
         environment_list_free(&environment);
         return code;
     }

@@ -20,8 +20,6 @@
 
 #define CREW_THREADS_MAX 64 /* workers, and servers, of a crew that is made by hand */
 
-#define VERIFY_STEPS_MAX 1000000000
-
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
 
@@ -315,12 +313,12 @@ static cadre_status read_verify(struct environment *environment, struct cadre_er
         return CADRE_OK;
     }
     struct cadre_error ignored;
-    if (read_number("CADRE_VERIFY_STATE", 1, VERIFY_STEPS_MAX, 0, &environment->verify_every,
+    if (read_number("CADRE_VERIFY_STATE", 1, LIMIT_VERIFY_STEPS, 0, &environment->verify_every,
             &ignored) != CADRE_OK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "CADRE_VERIFY_STATE is '%.*s'; set it to off, or to the steps from one comparison of "
             "the replicas' states to the next, 1 to %d, or unset it",
-            VALUE_SHOWN, text, VERIFY_STEPS_MAX);
+            VALUE_SHOWN, text, LIMIT_VERIFY_STEPS);
     }
     return CADRE_OK;
 }
