@@ -20,6 +20,11 @@
  *
  * and of a variable that is combined when read always what the row of NONE says.
  *
+ * Where components of a mirrored variable come to differ (NONE, a value per replica) the replicas'
+ * states do, which is found where they are compared: what each replica is to have for itself
+ * belongs into a variable that is combined when read, or a program that means it turns that off
+ * (CADRE_VERIFY_STATE, cadre/program.h).
+ *
  * A change in cross-replica context is done at once before the first step, where the program sets
  * its variables up. After it, it is a step of its own without samples: the position grows by one,
  * it is done on all tasks or on none, and like cadre_run it ends the loan of the last outputs. So

@@ -61,6 +61,9 @@ CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
  * So all that a loop changes counts once, before cadre_next, before cadre_run or behind it.
  * cadre_save and cadre_finish take what they are when they are called: call cadre_save behind what
  * the last step changes and before what the next one does.
+ * All tasks must hold the same bytes there where cadre_run begins a step, and where the program
+ * saves or ends: they are compared (CADRE_VERIFY_STATE, cadre/program.h), padding between members
+ * of a struct too, so set it to zero as a whole before it is filled in.
  * In a checkpoint they are a tensor of bytes called "state/<name>". `name`: 1
  * to 127 bytes of printable ASCII, unique among the registered (ALREADY_EXISTS; "state/<name>" is
  * no variable's either). Collective: all tasks register the same in the same order

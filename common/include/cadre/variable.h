@@ -183,7 +183,8 @@ CADRE_API cadre_status cadre_caching_scope_leave(void);
 /* This replica's component to write through, in the apply part of a step: after its last
  * collective. On a GPU the GPU's address, to be written by what is launched on the replica's stream
  * before the function returns. The value from before the step is kept and comes back if the step
- * fails. Every replica must write the same, but to ON_READ; nobody compares what they write. NULL,
+ * fails. Every replica must write the same, but to ON_READ: their states are compared every so
+ * many steps (CADRE_VERIFY_STATE, cadre/program.h), and one that differs is named. NULL,
  * with the reason in cadre_error_message, when there is no memory for the old value, an argument is
  * NULL, the variable holds strings or is of another strategy, the replica's function is not
  * running, or replicas share the component (aggregating). Inside an update `replica` is NULL.

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replicas whose states are not the same are found out and named; those whose are, are not. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "job.h"
 #include "common/base/files.h"
+#include "tests/lib/program.h"
 #include "training.h"
 #include "worker/library/runtime/digests/interval.h"
 #include "worker/library/runtime/state/state_hash.h"
@@ -310,6 +315,69 @@ static void a_task_that_differs_is_named(void **state)
         "replica 1 (task 1) does not hold in the registered state 'mine' what the other 2 hold");
 }
 
+/* --- as a cluster by hand --- */
+
+#define TASKS_MAX 3
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* Each task ends with `exit_code`, and says `part`. */
+static void run_cluster(const char *what, uint32_t tasks, int exit_code, const char *part)
+{
+    static char config[TASKS_MAX][512];
+    static char output[TASKS_MAX][TEST_PATH_BYTES + 32];
+    static struct program programs[TASKS_MAX];
+    char addresses[256] = "";
+    const char *argv[] = {self, what, NULL};
+    for (uint32_t i = 0; i < tasks; i++) {
+        size_t used = strlen(addresses);
+        snprintf(addresses + used, sizeof addresses - used, "%s\"127.0.0.1:%u\"", i > 0 ? ", " : "",
+            free_port());
+    }
+    for (uint32_t i = 0; i < tasks; i++) {
+        snprintf(config[i], sizeof config[i],
+            "TF_CONFIG={\"cluster\": {\"worker\": [%s]}, "
+            "\"task\": {\"type\": \"worker\", \"index\": %u}}",
+            addresses, i);
+        snprintf(output[i], sizeof output[i], "CADRE_OUTPUT_DIR=%s", test_temp_dir());
+        const char *environment[] = {config[i], output[i], NULL};
+        program_start(
+            &(struct program_spec){.argv = argv, .environment = environment}, &programs[i]);
+    }
+    for (uint32_t i = 0; i < tasks; i++) {
+        struct program_result result;
+        program_finish(&programs[i], PROGRAM_DEADLINE_US, &result);
+        if (result.exit_code != exit_code || strstr(result.err, part) == NULL) {
+            fail_msg("%s: task %u of %u: exit code %d, said\n%s%s", what, i, tasks,
+                result.exit_code, result.out, result.err);
+        }
+        program_result_free(&result);
+    }
+}
+
+/* Nobody can start them again: it is final, and all say the same. */
+static void all_tasks_by_hand_end(void **state)
+{
+    (void)state;
+    run_cluster("clean", 2, 0, "");
+    run_cluster("flips", 2, 1,
+        "DATA_LOSS: the replicas' states differ after 5 steps: replica 0 (task 0) and replica 1 "
+        "(task 1) do not hold the same in variable 'written'");
+    run_cluster("registered", 3, 1,
+        "DATA_LOSS: the replicas' states differ after 4 steps: replica 1 (task 1) does not hold "
+        "in the registered state 'mine' what the other 2 hold; look for");
+}
+
 /* --- how often --- */
 
 static void a_comparison_costs_a_hundredth(void **state)
@@ -369,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tasks_that_are_the_same_go_on),
         cmocka_unit_test(nobody_compares_where_it_is_off),
         cmocka_unit_test(a_task_that_differs_is_named),
+        cmocka_unit_test(all_tasks_by_hand_end),
         cmocka_unit_test(a_comparison_costs_a_hundredth),
         cmocka_unit_test(what_the_user_says_goes_before),
         cmocka_unit_test(people_are_told_once),
