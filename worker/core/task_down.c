@@ -164,7 +164,6 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->halt_kind = plan->halt_kind;
     core->halt_stream = plan->halt_stream;
     core->verified = (struct verified){0};
-    core->verified_due = false;
     core->digest = 0;
     core->finished = false; /* its program says so again: there may be another chief, who saves */
     /* A part on the plan's line is still one, and nobody else can say it; one beyond is void. */

@@ -72,7 +72,6 @@ void task_say_arrive(struct task_core *core, struct task_actions *out)
     core->told = core->position;
     core->verified_told = true;
     core->wanted_told = core->wanted;
-    core->verified_due = false;
     struct task_up *up = say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {
         up->arrive = (struct task_arrive){

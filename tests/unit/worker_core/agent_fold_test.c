@@ -91,41 +91,6 @@ static void test_what_is_wanted_does_not_wait_for_the_fold(void **state)
     fixture_close(fixture);
 }
 
-static void verifies(struct fixture *fixture, struct task_ref task, uint64_t up_to,
-    uint64_t applied, uint64_t position)
-{
-    says(fixture, task,
-        &(struct task_up){.type = TASK_UP_ARRIVE,
-            .arrive = {.generation = FIRST,
-                .up_to = up_to,
-                .applied = applied,
-                .cursor = {.stream = 1},
-                .verified = {.position = position, .digest = 70 + position}}});
-}
-
-/* The newest that a member tells is every member's: who told it had compared with all. */
-static void test_what_one_verified_is_told(void **state)
-{
-    (void)state;
-    struct fixture *fixture = fixture_two_members();
-    verifies(fixture, task_of(1, 0, 1), 4, 1, 1);
-    expect(fixture, "");
-    arrives(fixture, task_of(1, 1, 2), 4, 0);
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 4 applied 0 fed 0 stream 1 verified 1 as 71\n");
-    verifies(fixture, task_of(1, 1, 2), 4, 1, 0); /* an older one takes nothing back */
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 4 applied 1 fed 0 stream 1 verified 1 as 71\n");
-    verifies(fixture, task_of(1, 0, 1), 4, 2, 2); /* goes with the next */
-    expect(fixture, "");
-    verifies(fixture, task_of(1, 0, 1), 4, 2, 3); /* of nothing else: somebody waits for it */
-    expect(fixture,
-        "send arrived job 1 g1 tasks 2 up to 4 applied 1 fed 0 stream 1 verified 3 as 73\n");
-    verifies(fixture, task_of(1, 0, 1), 4, 2, 3);
-    expect(fixture, "");
-    fixture_close(fixture);
-}
-
 /* A member that wants less, or says what it did before, takes nothing back. */
 static void test_nothing_is_taken_back(void **state)
 {
@@ -247,7 +212,6 @@ int main(void)
         cmocka_unit_test(test_arrivals_are_folded),
         cmocka_unit_test(test_what_was_compared_is_told),
         cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
-        cmocka_unit_test(test_what_one_verified_is_told),
         cmocka_unit_test(test_nothing_is_taken_back),
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),

@@ -51,10 +51,6 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         if (up->arrive.wanted > up->arrive.applied) { /* else it is done with that */
             line(transcript, " wants %" PRIu64, up->arrive.wanted);
         }
-        if (up->arrive.verified.digest != 0) {
-            line(transcript, " verified %" PRIu64 " as %" PRIu64, up->arrive.verified.position,
-                up->arrive.verified.digest);
-        }
         break;
     case TASK_UP_REPORT:
         line(transcript, "report g%" PRIu64 " at %" PRIu64 "%s: %s", up->report.generation.number,
@@ -165,10 +161,6 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
         if (up->arrived.wanted != 0) {
             line(
                 transcript, " slot %u wants %" PRIu64, up->arrived.wanted_slot, up->arrived.wanted);
-        }
-        if (up->arrived.verified.digest != 0) {
-            line(transcript, " verified %" PRIu64 " as %" PRIu64, up->arrived.verified.position,
-                up->arrived.verified.digest);
         }
         break;
     case AGENT_UP_TASK_STARTED:

@@ -77,6 +77,23 @@ static cadre_status take_over(struct cadre_strategy *strategy, struct manifest_c
     return CADRE_OK;
 }
 
+static cadre_status compare_all(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, const struct state_hashes *hashes,
+    struct cadre_error *error)
+{
+    struct state_tensor tensor;
+    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
+        char text[STATE_TENSOR_TEXT_BYTES];
+        uint64_t written = 0;
+        if (manifest_hash_of(content, tensor.name, &written) && written != hashes->values[i]) {
+            return cadre_error_set(error, CADRE_DATA_LOSS,
+                "it is damaged: %s is not what was written, by its hash; use another checkpoint",
+                state_tensor_text(strategy, i, text));
+        }
+    }
+    return CADRE_OK;
+}
+
 /* What this task holds now with what the writer did. */
 static cadre_status compare(struct cadre_strategy *strategy, const struct manifest_content *content,
     struct cadre_error *error)
@@ -84,7 +101,7 @@ static cadre_status compare(struct cadre_strategy *strategy, const struct manife
     struct state_hashes hashes = {0};
     cadre_status status = state_hash_all(strategy, 0, &hashes, error);
     if (status == CADRE_OK) {
-        status = manifest_compare(strategy, content, &hashes, error);
+        status = compare_all(strategy, content, &hashes, error);
     }
     state_hashes_clear(&hashes);
     return status;

@@ -93,12 +93,8 @@ cadre_status manifest_read_strings(const char *text, size_t bytes,
  * that samples would be fed twice or not at all. */
 cadre_status manifest_fits(const struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error);
-/* Whether the state of the task's first replica, whose hashes these are, is what was written.
- * DATA_LOSS names what is not. Of what the manifest has no hash nothing is known. */
-struct state_hashes;
-cadre_status manifest_compare(const struct cadre_strategy *strategy,
-    const struct manifest_content *content, const struct state_hashes *hashes,
-    struct cadre_error *error);
+/* What was written under `name`, by its hash. False: the manifest says nothing of that. */
+bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash);
 /* `from_file`: it is a checkpoint's, not another task's. */
 void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);

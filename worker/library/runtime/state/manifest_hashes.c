@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
-#include "worker/library/runtime/state/state.h"
-
 #define DIGITS 16
 
 void manifest_hashes_clear(struct manifest_hashes *hashes)
 {
-    free(hashes->values);
+    for (size_t i = 0; i < hashes->count; i++) {
+        free(hashes->list[i].name);
+    }
+    free(hashes->list);
     *hashes = (struct manifest_hashes){0};
 }
 
@@ -24,44 +24,62 @@ json_t *manifest_hash_digits(uint64_t hash)
     return json_string(digits);
 }
 
-static cadre_status read_one(
-    const json_t *value, const char *name, uint64_t *ret_hash, struct cadre_error *error)
+static bool read_digits(const json_t *value, uint64_t *ret_hash)
 {
     const char *text = json_string_value(value);
     if (text == NULL || strlen(text) != DIGITS || strspn(text, "0123456789abcdef") != DIGITS) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "this is no manifest of a checkpoint that can be read here: the hash of '%.128s' is "
-            "not %d hexadecimal digits",
-            name, DIGITS);
+        return false;
     }
     *ret_hash = strtoull(text, NULL, 16);
-    return CADRE_OK;
+    return true;
 }
 
-cadre_status manifest_read_hashes(const cadre_strategy *strategy, const json_t *root,
-    struct manifest_hashes *ret_hashes, struct cadre_error *error)
+static cadre_status no_memory(struct cadre_error *error)
 {
-    const json_t *all = json_object_get(root, "hashes");
-    struct state_tensor tensor;
-    uint32_t count = 0;
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of a manifest");
+}
+
+cadre_status manifest_read_hashes(
+    const json_t *root, struct manifest_hashes *ret_hashes, struct cadre_error *error)
+{
+    json_t *all = json_object_get(root, "hashes");
+    const char *name;
+    json_t *value;
     *ret_hashes = (struct manifest_hashes){0};
     if (!json_is_object(all)) {
         return CADRE_OK;
     }
-    while (state_tensor_at(strategy, count, &tensor)) {
-        count++;
+    ret_hashes->list = calloc(json_object_size(all) + 1, sizeof *ret_hashes->list);
+    if (ret_hashes->list == NULL) {
+        return no_memory(error);
     }
-    ret_hashes->values = calloc((size_t)count + 1, sizeof *ret_hashes->values);
-    if (ret_hashes->values == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of %u tensors", count);
-    }
-    ret_hashes->count = count;
-    for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
-        const json_t *value = json_object_get(all, tensor.name);
-        if (value != NULL) {
-            CADRE_TRY(read_one(value, tensor.name, &ret_hashes->values[i], error));
+    json_object_foreach(all, name, value)
+    {
+        struct manifest_hash *hash = &ret_hashes->list[ret_hashes->count];
+        if (!read_digits(value, &hash->value)) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "this is no manifest of a checkpoint that can be read here: the hash of '%.128s' "
+                "is not %d hexadecimal digits",
+                name, DIGITS);
         }
+        hash->name = strdup(name);
+        if (hash->name == NULL) {
+            return no_memory(error);
+        }
+        ret_hashes->count++;
     }
     return CADRE_OK;
+}
+
+bool manifest_hashes_find(
+    const struct manifest_hashes *hashes, const char *name, uint64_t *ret_hash)
+{
+    for (size_t i = 0; i < hashes->count; i++) {
+        if (strcmp(hashes->list[i].name, name) == 0) {
+            *ret_hash = hashes->list[i].value;
+            return true;
+        }
+    }
+    return false;
 }

@@ -5,15 +5,19 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "cadre/strategy.h"
 #include "common/base/error.h"
 
-/* Of the tensors that a program has, in their order. */
+struct manifest_hash {
+    char *name; /* owned */
+    uint64_t value;
+};
+
 struct manifest_hashes {
-    uint64_t *values; /* owned; 0: none is known */
-    uint32_t count;
+    struct manifest_hash *list; /* owned */
+    size_t count;
 };
 
 void manifest_hashes_clear(struct manifest_hashes *hashes);
@@ -21,10 +25,13 @@ void manifest_hashes_clear(struct manifest_hashes *hashes);
 /* 16 hexadecimal digits. NULL without memory. */
 json_t *manifest_hash_digits(uint64_t hash);
 
-/* Manifests of versions before it have none: *ret_hashes stays empty. Of a tensor that the manifest
- * does not name nothing is known. INVALID_ARGUMENT: one is not 16 digits. Cleared by the caller in
- * any case. */
-cadre_status manifest_read_hashes(const cadre_strategy *strategy, const json_t *root,
-    struct manifest_hashes *ret_hashes, struct cadre_error *error);
+/* Manifests of versions before it have none: *ret_hashes stays empty. INVALID_ARGUMENT: one is not
+ * 16 digits. Cleared by the caller in any case. */
+cadre_status manifest_read_hashes(
+    const json_t *root, struct manifest_hashes *ret_hashes, struct cadre_error *error);
+
+/* False: nothing is known of a tensor of that name. */
+bool manifest_hashes_find(
+    const struct manifest_hashes *hashes, const char *name, uint64_t *ret_hash);
 
 #endif

@@ -16,7 +16,6 @@
 #include "worker/library/runtime/state/manifest_hashes.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -302,7 +301,7 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
         status = read_strings(strategy, root, content, error);
     }
     if (status == CADRE_OK) {
-        status = manifest_read_hashes(strategy, root, &content->hashes, error);
+        status = manifest_read_hashes(root, &content->hashes, error);
     }
     if (status == CADRE_OK && json_object_get(root, "file") != NULL) {
         status = read_file(root, text, bytes, &content->file, error);
@@ -388,20 +387,9 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
     return status;
 }
 
-cadre_status manifest_compare(const struct cadre_strategy *strategy,
-    const struct manifest_content *content, const struct state_hashes *hashes,
-    struct cadre_error *error)
+bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash)
 {
-    for (uint32_t i = 0; i < content->hashes.count && i < hashes->count; i++) {
-        char text[STATE_TENSOR_TEXT_BYTES];
-        uint64_t written = content->hashes.values[i];
-        if (written != 0 && written != hashes->values[i]) {
-            return cadre_error_set(error, CADRE_DATA_LOSS,
-                "it is damaged: %s is not what was written, by its hash; use another checkpoint",
-                state_tensor_text(strategy, i, text));
-        }
-    }
-    return CADRE_OK;
+    return manifest_hashes_find(&content->hashes, name, ret_hash);
 }
 
 static void take_place(
