@@ -196,7 +196,7 @@ static void what_differs_at_the_end_is_told(void **state)
     *(float *)fault.other->components[1].value = 100;
     assert_int_equal(cadre_finish(strategy), 1);
     assert_non_null(strstr(cadre_error_message(),
-        "after 1 steps, at the end: replica 0 and replica 1 do not hold the same in variable "
+        "after 1 steps: replica 0 and replica 1 do not hold the same in variable "
         "'counted'"));
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The digest of what a program leaves: other tasks' are compared with it by the coordinator, those
  * of its own replicas here. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/pure/assert.h"
@@ -34,18 +33,15 @@ static cadre_status differ(cadre_strategy *strategy, uint32_t local, struct cadr
     struct digests_part *part = strategy->digests;
     const struct task_roster *roster = &strategy->roster;
     const struct verified *verified = &strategy->step.verified;
-    uint64_t position = strategy_position(strategy);
     char room[STATE_TENSOR_TEXT_BYTES];
     uint32_t tensor = first_difference(&part->hashes[0], &part->hashes[local]);
-    part->divergence = (struct divergence){.position = position,
+    part->divergence = (struct divergence){.position = strategy_position(strategy),
         .verified = verified->digest != 0 ? verified->position : roster->resume,
         .culprits = {roster->slots != NULL ? roster->slots[roster->rank]
                                            : strategy->environment->slot},
         .culprit_count = 1};
-    snprintf(part->text, sizeof part->text,
-        "the replicas' states differ after %" PRIu64 " steps, at the end: replica %u and replica "
-        "%u do not hold the same in %s",
-        position, strategy->replicas[0].id, strategy->replicas[local].id,
+    snprintf(part->text, sizeof part->text, "replica %u and replica %u do not hold the same in %s",
+        strategy->replicas[0].id, strategy->replicas[local].id,
         state_tensor_text(strategy, tensor, room));
     part->found = true;
     return divergence_fail(strategy, part->text, error);

@@ -23,7 +23,7 @@ struct digests_part {
      * returns. */
     bool found;
     struct divergence divergence;
-    char text[LIMIT_TEXT_BYTES];
+    char text[LIMIT_TEXT_BYTES]; /* whose, and in what */
 };
 
 /* In the replica's thread, on every replica of the strategy: their digests differ. Finds out whose
@@ -31,9 +31,8 @@ struct digests_part {
  * Returns what the step, or what was done instead, fails with. */
 cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error);
 
-/* What to return where they differ: DATA_LOSS by hand, else ABORTED, for all processes are started
- * again. */
-cadre_status divergence_fail(
-    const cadre_strategy *strategy, const char *text, struct cadre_error *error);
+/* What to return where they differ, with `text` of that: DATA_LOSS by hand, else ABORTED, for all
+ * processes are started again. */
+cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct cadre_error *error);
 
 #endif

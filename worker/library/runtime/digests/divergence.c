@@ -14,16 +14,18 @@
 
 #define KEY_FIND (UINT64_MAX - 5) /* of the collectives below */
 
-cadre_status divergence_fail(
-    const cadre_strategy *strategy, const char *text, struct cadre_error *error)
+cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct cadre_error *error)
 {
+    uint64_t position = strategy_position(strategy);
     if (!strategy->environment->by_hand) {
-        return cadre_error_set(error, CADRE_ABORTED, "%s", text);
+        return cadre_error_set(error, CADRE_ABORTED,
+            "the replicas' states differ after %" PRIu64 " steps: %s", position, text);
     }
     return cadre_error_set(error, CADRE_DATA_LOSS,
-        "%s; look for an uninitialised value, a sum over local rows, a clock, rand() or a thread "
-        "in what writes it, and go on from an older checkpoint (CADRE_RESTORE)",
-        text);
+        "the replicas' states differ after %" PRIu64 " steps: %s; look for an uninitialised value, "
+        "a sum over local rows, a clock, rand() or a thread in what writes it, and go on from an "
+        "older checkpoint (CADRE_RESTORE)",
+        position, text);
 }
 
 /* --- whose --- */
@@ -109,10 +111,7 @@ static void say_culprits(const cadre_strategy *strategy, const uint64_t *digests
     if (wrong > 1) {
         snprintf(others, sizeof others, " and %u other%s", wrong - 1, wrong > 2 ? "s" : "");
     }
-    snprintf(text, LIMIT_TEXT_BYTES,
-        "the replicas' states differ after %" PRIu64 " steps: %s%s %s not hold in %s what the "
-        "other %u hold",
-        strategy_position(strategy),
+    snprintf(text, LIMIT_TEXT_BYTES, "%s%s %s not hold in %s what the other %u hold",
         replica_text(strategy, first_other(digests, count, majority), first), others,
         wrong > 1 ? "do" : "does", what, count - wrong);
 }
@@ -124,9 +123,8 @@ static void say_no_majority(const cadre_strategy *strategy, const uint64_t *dige
     char other[REPLICA_TEXT_BYTES];
     uint32_t count = strategy->replica_count;
     snprintf(text, LIMIT_TEXT_BYTES,
-        "the replicas' states differ after %" PRIu64 " steps: %s and %s do not hold the same in "
-        "%s, and no state is that of most replicas",
-        strategy_position(strategy), replica_text(strategy, 0, first),
+        "%s and %s do not hold the same in %s, and no state is that of most replicas",
+        replica_text(strategy, 0, first),
         replica_text(strategy, first_other(digests, count, digests[0]), other), what);
 }
 
