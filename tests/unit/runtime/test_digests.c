@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replicas whose states are not the same are found out and named; those whose are, are not. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,6 +317,159 @@ static void a_task_that_differs_is_named(void **state)
         "replica 1 (task 1) does not hold in the registered state 'mine' what the other 2 hold");
 }
 
+/* --- a job that goes on --- */
+
+static const char *marker; /* of the task: a file that is there once a fault was made */
+
+/* Once in the life of the job. */
+static bool makes_fault(void)
+{
+    int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
+static cadre_status flip(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    const struct fault *fault = user;
+    uint64_t position = cadre_replica_strategy(replica)->step.position;
+    cadre_status status = write_numbers(replica, inputs, outputs, user);
+    if (status == CADRE_OK && position == fault->at && cadre_replica_id(replica) == 1 &&
+        makes_fault()) {
+        uint8_t *bytes = cadre_variable_write(replica, fault->other);
+        bytes[0] ^= 1;
+    }
+    return status;
+}
+
+static int task_that_flips_once(const char *path)
+{
+    cadre_strategy *strategy;
+    struct fault fault = {.who = UINT32_MAX};
+    marker = path;
+    setenv("CADRE_VERIFY_STATE", "3", 1);
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "written", CADRE_F32, 0, NULL, NULL, &fault.variable));
+    CADRE_CHECK(cadre_variable_create(strategy, "counted", CADRE_F32, 0, NULL, NULL, &fault.other));
+    fault.at = 16;
+    while (cadre_strategy_position(strategy) < 30) {
+        CADRE_CHECK(cadre_run(strategy, flip, NULL, 0, &fault, NULL));
+    }
+    if (*(const float *)cadre_variable_read(NULL, fault.other) != 30) {
+        return 4;
+    }
+    return cadre_finish(strategy);
+}
+
+static cadre_status count_up(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    float *counted = cadre_variable_write(replica, user);
+    if (counted == NULL) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    counted[0] += 1;
+    return CADRE_OK;
+}
+
+/* The third task dies once, and comes back; before its first step one bit of it is another. */
+static int task_that_joins(const char *path)
+{
+    static int32_t numbers[60];
+    char dies[TEST_PATH_BYTES];
+    const int64_t rows = 60;
+    cadre_strategy *strategy;
+    cadre_variable *counted;
+    cadre_tensor *tensor;
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    snprintf(dies, sizeof dies, "%s.dies", path);
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(cadre_variable_create(strategy, "counted", CADRE_F32, 0, NULL, NULL, &counted));
+    CADRE_CHECK(cadre_tensor_from_data(CADRE_I32, 1, &rows, numbers, &tensor));
+    cadre_dataset *few = cadre_dataset_batch(cadre_dataset_tensor_slices(&tensor, 1), 3, false);
+    CADRE_CHECK(cadre_distribute_dataset(strategy, few, NULL, &data));
+    cadre_tensor_release(tensor);
+    bool third = strcmp(getenv("CADRE_SLOT"), "2") == 0;
+    bool came = false;
+    while (cadre_next_epoch(data, 1, NULL)) {
+        while (cadre_next(data, &batch) == CADRE_OK) {
+            uint64_t position = cadre_strategy_position(strategy);
+            marker = dies;
+            if (third && position == 7 && makes_fault()) {
+                _exit(1);
+            }
+            marker = path;
+            if (third && !came && position > 0 && makes_fault()) {
+                *(uint8_t *)counted->components[0].value ^= 1;
+            }
+            came = true;
+            CADRE_CHECK(cadre_run(strategy, count_up, batch, 0, counted, NULL));
+        }
+    }
+    return *(const float *)cadre_variable_read(NULL, counted) != 20 ? 4 : cadre_finish(strategy);
+}
+
+static void a_joiner_that_differs_by_a_bit_is_found(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct job_end end;
+    test_path(path, test_temp_dir(), "fault");
+    const char *arguments[] = {"join", path};
+    const struct local_options options = {.program = self,
+        .arguments = arguments,
+        .argument_count = 2,
+        .tasks = 3,
+        .replicas = 1,
+        .output = test_temp_dir(),
+        .max_restarts = 5,
+        .checkpoint_every = 5,
+        .checkpoints_kept = 10,
+        .grace_us = 1000000};
+    job_run(&options, &end);
+    if (end.exit_code != 0 || access(path, F_OK) != 0 ||
+        strstr(end.messages, "in variable 'counted'") == NULL) {
+        job_wrong("join", &end);
+    }
+}
+
+/* All are started again from the newest checkpoint that was verified, and end as if nothing had
+ * been. */
+static void a_job_goes_on_from_what_was_verified(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct job_end end;
+    for (uint32_t tasks = 2; tasks <= 3; tasks++) {
+        test_path(path, test_temp_dir(), "fault");
+        const char *arguments[] = {"once", path};
+        const struct local_options options = {.program = self,
+            .arguments = arguments,
+            .argument_count = 2,
+            .tasks = tasks,
+            .replicas = 1,
+            .output = test_temp_dir(),
+            .max_restarts = 3,
+            .checkpoint_every = 5,
+            .checkpoints_kept = 10,
+            .grace_us = 1000000};
+        job_run(&options, &end);
+        if (end.exit_code != 0 || access(path, F_OK) != 0 ||
+            strstr(end.messages, "in variable 'counted'") == NULL) {
+            job_wrong("once", &end);
+        }
+    }
+}
+
 /* --- as a cluster by hand --- */
 
 #define TASKS_MAX 3
@@ -438,12 +592,18 @@ int main(int argc, char **argv)
         cmocka_unit_test(tasks_that_are_the_same_go_on),
         cmocka_unit_test(nobody_compares_where_it_is_off),
         cmocka_unit_test(a_task_that_differs_is_named),
+        cmocka_unit_test(a_job_goes_on_from_what_was_verified),
+        cmocka_unit_test(a_joiner_that_differs_by_a_bit_is_found),
         cmocka_unit_test(all_tasks_by_hand_end),
         cmocka_unit_test(a_comparison_costs_a_hundredth),
         cmocka_unit_test(what_the_user_says_goes_before),
         cmocka_unit_test(people_are_told_once),
     };
     self = argv[0];
+    if (argc > 2) {
+        return strcmp(argv[1], "join") == 0 ? task_that_joins(argv[2])
+                                            : task_that_flips_once(argv[2]);
+    }
     if (argc > 1) {
         return task(argv[1]);
     }
