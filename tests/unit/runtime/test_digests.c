@@ -13,7 +13,6 @@
 #include "common/base/files.h"
 #include "tests/lib/program.h"
 #include "training.h"
-#include "worker/library/runtime/digests/interval.h"
 #include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -533,52 +532,6 @@ static void all_tasks_by_hand_end(void **state)
         "in the registered state 'mine' what the other 2 hold; look for");
 }
 
-/* --- how often --- */
-
-static void a_comparison_costs_a_hundredth(void **state)
-{
-    (void)state;
-    struct compare_interval interval = {.fixed = 0};
-    assert_int_equal(interval_hashed(&interval, 0, 1000, 2000), 1); /* nothing is known */
-    /* A step took 100 us, to hash 1000 us. */
-    assert_int_equal(interval_hashed(&interval, 1, 2100, 3100), 1001);
-    assert_int_equal(interval_hashed(&interval, 1001, 3100 + 100000, 104100), 1001);
-    /* Of another generation nothing is known but what was. */
-    interval_broken(&interval);
-    assert_int_equal(interval_hashed(&interval, 1002, 900000000, 900001000), 1001);
-    assert_int_equal(interval_hashed(&interval, 1003, 900001100, 900002100), 1001);
-    /* Long steps are all compared, and a clock that stands does no harm. */
-    assert_int_equal(interval_hashed(&interval, 1004, 901002100, 901002200), 1);
-    assert_int_equal(interval_hashed(&interval, 1005, 901002200, 901002200), 1001);
-}
-
-static void what_the_user_says_goes_before(void **state)
-{
-    (void)state;
-    struct compare_interval interval = {.fixed = 7};
-    assert_int_equal(interval_hashed(&interval, 0, 1000, 2000), 7);
-    assert_int_equal(interval_hashed(&interval, 7, 2100, 3100), 7);
-    assert_false(interval_is_news(&interval, UINT32_MAX));
-}
-
-static void people_are_told_once(void **state)
-{
-    (void)state;
-    struct compare_interval interval = {.fixed = 0};
-    interval_hashed(&interval, 0, 1000, 2000);
-    assert_false(interval_is_news(&interval, 2000000)); /* nothing is known */
-    interval_hashed(&interval, 1, 2100, 3100);
-    assert_false(interval_is_news(&interval, 500000)); /* many programs end sooner */
-    assert_true(interval_is_news(&interval, 1500000));
-    assert_false(interval_is_news(&interval, 1600000));
-    interval.steps = 300;
-    assert_false(interval_is_news(&interval, 100000000));
-    interval.steps = 250;
-    assert_false(interval_is_news(&interval, 61000000)); /* within a minute */
-    assert_true(interval_is_news(&interval, 62000000));
-    assert_false(interval_is_news(&interval, 300000000));
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -595,9 +548,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_job_goes_on_from_what_was_verified),
         cmocka_unit_test(a_joiner_that_differs_by_a_bit_is_found),
         cmocka_unit_test(all_tasks_by_hand_end),
-        cmocka_unit_test(a_comparison_costs_a_hundredth),
-        cmocka_unit_test(what_the_user_says_goes_before),
-        cmocka_unit_test(people_are_told_once),
     };
     self = argv[0];
     if (argc > 2) {

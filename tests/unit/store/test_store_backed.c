@@ -20,8 +20,8 @@ static void check_store(struct store *store, struct cadre_error *error)
 {
     struct core_record next = record_task(1, 1, 9);
     assert_ok(commit_placed(store, true,
-                  (const struct core_record[]){record_job(1, 3), record_started(1, 3),
-                      record_backed(1, 1, 2, 3)},
+                  (const struct core_record[]){
+                      record_job(1, 3), record_started(1, 3), record_backed(1, 1, 2, 3)},
                   3, 3, error),
         error);
     assert_holds(store, "  placed 1.2 rank -1 on \"worker b\" backed 7 by 3\n");

@@ -33,9 +33,9 @@ static void check_store(struct store *store, struct cadre_error *error)
     assert_ok(COMMIT(store, true, error, record_checkpoint(1, 50, "fifty")), error);
     assert_true(holds(store, "  verified 30 fffffffffffffffe\n"));
     /* A plan cuts it off, or not. */
-    assert_ok(COMMIT(store, true, error, record_plan(1, 2, 30)), error);
+    assert_ok(COMMIT(store, true, error, record_plan(1, 2, 30), record_watermark(1, 2, 60)), error);
     assert_true(holds(store, "  verified 30 fffffffffffffffe\n"));
-    assert_ok(COMMIT(store, true, error, record_plan(1, 3, 29)), error);
+    assert_ok(COMMIT(store, true, error, record_plan(1, 3, 29), record_watermark(1, 3, 60)), error);
     assert_false(holds(store, "  verified "));
     assert_ok(COMMIT(store, true, error, record_verified(1, 29, 9)), error);
     assert_true(holds(store, "  verified 29 9\n"));

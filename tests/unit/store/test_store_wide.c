@@ -50,11 +50,8 @@ static void write_all(struct store *store)
     write_one(store, record, 0, NULL, 0);
     record = record_watermark(JOB, 1, TEN + 30);
     record.watermark.generation = generation;
-    record.watermark.cursor = (struct cursor){.stream = 1,
-        .epoch = TEN + 31,
-        .first = TEN + 25,
-        .begin = TEN + 26,
-        .steps = TEN + 34};
+    record.watermark.cursor = (struct cursor){
+        .stream = 1, .epoch = TEN + 31, .first = TEN + 25, .begin = TEN + 26, .steps = TEN + 34};
     write_one(store, record, 0, NULL, 0);
     record = record_feed(JOB, 1, TEN + 31, TEN + 26, TEN + 35);
     record.feed.cursor.first = TEN + 25;

@@ -79,8 +79,7 @@ static const char version_3_places[] =
 
 /* What came later is left out. */
 #define COPY(table, columns) "INSERT INTO " table " SELECT job, " columns " FROM newer." table ";"
-#define CHECKPOINT_COLUMNS                                                                         \
-    "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+#define CHECKPOINT_COLUMNS   "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
 static const char copy[] =
     "INSERT INTO meta SELECT 3, secret, job_id_max FROM newer.meta;"
     "INSERT INTO job SELECT id, spec, tasks, priority, submitted_us, started_us, ended_us,"
