@@ -48,7 +48,7 @@ static cadre_status add_entry(
         directory_entry_free(entry);
         return status;
     }
-    engine->hold.stored_max = entry->id;
+    engine->stored_max = entry->id;
     return CADRE_OK;
 }
 
@@ -325,7 +325,7 @@ uint64_t engine_wake_us(const struct engine *engine)
     if (engine->hold.held) {
         return engine->hold.retry_at_us;
     }
-    uint64_t wake_us = engine_real_time(engine, core_wake_us(engine->core));
+    uint64_t wake_us = hold_real_time(&engine->hold, core_wake_us(engine->core));
     uint64_t sync_us = engine_sync_due_us(engine);
     wake_us = wake_us < sync_us ? wake_us : sync_us;
     bool surplus = engine->surplus && engine->surplus_us > 0;

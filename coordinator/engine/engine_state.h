@@ -5,6 +5,7 @@
 
 #include "coordinator/engine/directory.h"
 #include "coordinator/engine/engine.h"
+#include "coordinator/engine/hold.h"
 
 /* What people are told of a worker and the core does not need. */
 struct worker_detail {
@@ -39,16 +40,6 @@ struct proof {
     size_t generation_capacity;
     size_t epoch_capacity;
     size_t stream_capacity;
-};
-
-/* A turn that waits for room. */
-struct hold {
-    bool held;
-    uint64_t since_us;
-    uint64_t retry_at_us;
-    uint64_t lag_us;          /* what all holds before took: the core's clock stood still */
-    struct job_id stored_max; /* the newest job that is stored: readers tell of no newer one */
-    struct cadre_error error;
 };
 
 struct engine {
@@ -89,6 +80,7 @@ struct engine {
     struct term term;
     bool term_unstored; /* the next turn is to store it */
     struct hold hold;
+    struct job_id stored_max; /* the newest job that is stored: readers tell of no newer one */
     cadre_status broken; /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
 };
@@ -98,14 +90,9 @@ struct engine {
 void engine_tell_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
     char sentence[LIMIT_TEXT_BYTES]);
 
-/* hold.c: keeps the turn for later, when that is what the failure of its commit asks for. */
-bool engine_hold(struct engine *engine, const struct cadre_error *error);
-/* hold.c: the turn is stored: it may be spoken. */
+/* held.c: the turn is stored: it may be spoken. */
 void engine_note_stored(struct engine *engine);
-/* hold.c: now, as the core's clock has it; and back. */
-uint64_t engine_core_time(const struct engine *engine, uint64_t now_us);
-uint64_t engine_real_time(const struct engine *engine, uint64_t core_us);
-/* hold.c: NULL: there is no such job, or it is not stored yet. */
+/* held.c: NULL: there is no such job, or it is not stored yet. */
 struct directory_entry *engine_find_stored(const struct engine *engine, struct job_id job);
 
 /* turn.c: nothing more is decided; the next flush (also the one that is running) says why. */

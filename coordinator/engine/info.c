@@ -302,7 +302,7 @@ const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job)
 uint32_t engine_job_count(const struct engine *engine)
 {
     size_t count = engine->directory.count;
-    while (count > 0 && engine->directory.entries[count - 1]->id.n > engine->hold.stored_max.n) {
+    while (count > 0 && engine->directory.entries[count - 1]->id.n > engine->stored_max.n) {
         count--; /* in a turn that is not stored yet */
     }
     return (uint32_t)count;

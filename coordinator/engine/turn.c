@@ -115,7 +115,7 @@ static void step_once(struct engine *engine, const struct core_event *event)
 void engine_step(struct engine *engine, const struct core_event *event)
 {
     CADRE_ASSERT(!engine->speaking);
-    uint64_t at_us = engine_core_time(engine, event->now_us);
+    uint64_t at_us = hold_core_time(&engine->hold, event->now_us);
     struct core_event then;
     engine->now_us = event->now_us;
     if (at_us != event->now_us) {
@@ -328,12 +328,13 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         *error = engine->broken_error;
         return engine->broken;
     }
-    if (is_idle(engine) || (engine->hold.held && now_us < engine->hold.retry_at_us)) {
+    if (is_idle(engine) || hold_waits(&engine->hold, now_us)) {
         engine->arrived_us = engine->hold.held ? engine->arrived_us : 0;
         return CADRE_OK;
     }
     cadre_status status = store_turn(engine, error);
-    if (status != CADRE_OK && engine_hold(engine, error)) {
+    if (status != CADRE_OK &&
+        hold_takes(&engine->hold, now_us, engine->options.retry_us, engine->turn.count, error)) {
         return CADRE_OK;
     }
     if (status != CADRE_OK) {
