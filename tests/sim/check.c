@@ -228,7 +228,9 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                  !process->ending && !process->stopped && a->alive;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;
-    bool lately = sim->now_us - a->heard_us <= sim->scenario.turn_us;
+    const struct hold *hold = &sim->coordinator.hold;
+    uint64_t turn_us = sim->scenario.turn_us + (hold->held ? sim->now_us - hold->since_us : 0);
+    bool lately = sim->now_us - a->heard_us <= turn_us;
     uint64_t silent_us = sim->now_us - a->heard_us + (lately ? a->silent_us : 0);
     bool patient = silent_us < SCENARIO_REWIND_US;
     bool stands = job->plan->plain || (member && !job->stored->done);

@@ -9,6 +9,16 @@
 
 #define TICKS_MAX 10000
 
+void coordinator_drop_turn(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    for (size_t i = 0; i < c->turn.count; i++) {
+        free(c->places[i]);
+        c->places[i] = NULL;
+    }
+    c->turn.count = 0;
+}
+
 void coordinator_boot(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
@@ -36,10 +46,11 @@ void coordinator_boot(struct sim *sim)
         CADRE_ASSERT(c->memory != NULL);
         c->memory_bytes = bytes;
     }
+    coordinator_drop_turn(sim);
     c->core = core_init(c->memory, &options);
     c->life++;
-    c->turn.count = 0;
     c->turn_open = false;
+    c->hold = (struct hold){0};
     c->sync_armed = false;
     c->tick_at_us = UINT64_MAX;
     c->submitting = NOBODY;
@@ -85,7 +96,8 @@ static void write_turn(struct sim *sim)
             if (sim->tracing) {
                 trace_record(sim, &action->record);
             }
-            store_add(sim, &action->record);
+            store_add(sim, &action->record, c->places[i]);
+            c->places[i] = NULL;
             sync |= action->record.sync;
         }
     }
@@ -96,16 +108,33 @@ static void write_turn(struct sim *sim)
     }
 }
 
+/* A coordinator that cannot write ends. What failed may be on the disk nevertheless. */
+static void fail(struct sim *sim, const struct cadre_error *error)
+{
+    trace(sim, "the coordinator ends: %s", error->text);
+    coordinator_crash(sim, false);
+}
+
 void coordinator_sync(struct sim *sim)
 {
-    sim->coordinator.sync_armed = false;
-    store_sync(sim);
+    struct coordinator *c = &sim->coordinator;
+    struct cadre_error error;
+    cadre_status status = store_can_write(sim, &error);
+    if (status == CADRE_RESOURCE_EXHAUSTED) {
+        later(sim, SCENARIO_RETRY_US, ON_SYNC, 0, c->life, 0);
+    } else if (status != CADRE_OK) {
+        fail(sim, &error);
+    } else {
+        c->sync_armed = false;
+        store_sync(sim);
+    }
 }
 
 void coordinator_crash(struct sim *sim, bool tail)
 {
     trace(sim, "coordinator crashes");
-    if (sim->coordinator.turn_open && prng_chance(&sim->prng, 1, 2)) {
+    if (sim->coordinator.turn_open && prng_chance(&sim->prng, 1, 2) &&
+        sim->now_us >= sim->store.full_until_us) {
         write_turn(sim); /* it crashes between its commit and the first word */
     }
     if (tail) {
@@ -169,21 +198,41 @@ static void note_welcomed(struct sim *sim, const struct core_action *action)
     sim->worker_agents[action->welcome.worker.n] = sim->links[action->welcome.link.n - 1].agent;
 }
 
+static void note_action(struct sim *sim, size_t index)
+{
+    struct coordinator *c = &sim->coordinator;
+    const struct core_action *action = &c->turn.items[index];
+    if (action->type == CORE_ACTION_WELCOME) {
+        note_welcomed(sim, action);
+    } else if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
+        note_submitted(sim, &action->record);
+    } else if (action->type == CORE_ACTION_RECORD && (action->record.type == CORE_RECORD_STARTED ||
+                                                         action->record.type == CORE_RECORD_PLAN)) {
+        c->places[index] = store_places(sim, job_by_id(sim, action->record.job));
+    }
+}
+
+/* Now, as its core has it. */
+static uint64_t core_time(struct sim *sim)
+{
+    const struct hold *hold = &sim->coordinator.hold;
+    return hold->held && mutant_goes_on(sim, MUTANT_HELD_CLOCK) ? sim->now_us - hold->lag_us
+                                                                : hold_core_time(hold, sim->now_us);
+}
+
 void coordinator_step(struct sim *sim, struct core_event *event)
 {
     struct coordinator *c = &sim->coordinator;
-    event->now_us = sim->now_us;
+    event->now_us = core_time(sim);
     make_room(&c->turn);
     size_t before = c->turn.count;
     core_step(c->core, event, &c->turn);
     sim->core_events++;
+    c->places =
+        grown(c->places, &c->place_capacity, (uint32_t)c->turn.count, sizeof(struct stored_task *));
     for (size_t i = before; i < c->turn.count; i++) {
-        const struct core_action *action = &c->turn.items[i];
-        if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
-            note_submitted(sim, &action->record);
-        } else if (action->type == CORE_ACTION_WELCOME) {
-            note_welcomed(sim, action);
-        }
+        c->places[i] = NULL;
+        note_action(sim, i);
     }
     bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;
     check_cores(sim, NOBODY, whole);
@@ -198,7 +247,7 @@ static void tick_while_due(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     int ticks = 0;
-    while (core_wake_us(c->core) <= sim->now_us && sim->broken == NULL) {
+    while (core_wake_us(c->core) <= core_time(sim) && sim->broken == NULL) {
         if (++ticks > TICKS_MAX) {
             broken(sim, "PROGRESS", "the coordinator's core asks for ticks without end");
         }
@@ -206,11 +255,56 @@ static void tick_while_due(struct sim *sim)
     }
 }
 
+static bool has_records(const struct core_actions *turn)
+{
+    size_t i = 0;
+    while (i < turn->count && turn->items[i].type != CORE_ACTION_RECORD) {
+        i++;
+    }
+    return i < turn->count;
+}
+
+static bool is_ignored(struct sim *sim, cadre_status status)
+{
+    return mutant_acts(
+        sim, status == CADRE_RESOURCE_EXHAUSTED ? MUTANT_HELD_SPOKEN : MUTANT_ERROR_IGNORED);
+}
+
+/* One transaction. false: nothing of the turn may be spoken now. */
+static bool commit_turn(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    struct cadre_error error = {.code = CADRE_OK};
+    if (has_records(&c->turn) && store_can_write(sim, &error) != CADRE_OK) {
+        if (is_ignored(sim, error.code)) {
+            return true;
+        }
+        if (!hold_takes(&c->hold, sim->now_us, SCENARIO_RETRY_US, c->turn.count, &error)) {
+            fail(sim, &error);
+            return false;
+        }
+        trace(sim, "a turn of %zu actions is held", c->turn.count);
+        if (mutant_acts(sim, MUTANT_HELD_FORGOTTEN)) {
+            coordinator_drop_turn(sim);
+        }
+        later_with(sim, c->hold.retry_at_us, ON_TURN_END, 0, c->life, 0, NULL);
+        return false;
+    }
+    write_turn(sim);
+    if (c->hold.held && mutant_goes_on(sim, MUTANT_HELD_CLOCK)) {
+        c->hold.held = false; /* and the core's clock did not stand still */
+    }
+    hold_ends(&c->hold, sim->now_us);
+    return true;
+}
+
 void coordinator_turn_end(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     tick_while_due(sim);
-    write_turn(sim);
+    if (!commit_turn(sim)) {
+        return;
+    }
     check_drains(sim);
     for (size_t i = 0; i < c->turn.count && sim->broken == NULL; i++) {
         if (c->turn.items[i].type != CORE_ACTION_RECORD) {
@@ -218,9 +312,9 @@ void coordinator_turn_end(struct sim *sim)
             speak(sim, &c->turn.items[i]);
         }
     }
-    c->turn.count = 0;
+    coordinator_drop_turn(sim);
     c->turn_open = false;
-    uint64_t wake_us = core_wake_us(c->core);
+    uint64_t wake_us = hold_real_time(&c->hold, core_wake_us(c->core));
     if (wake_us < c->tick_at_us) {
         c->tick_at_us = wake_us;
         later_with(sim, wake_us, ON_COORDINATOR_TICK, 0, c->life, 0, NULL);

@@ -124,7 +124,7 @@ static void save(struct sim *sim, uint32_t which)
         const struct task_preempt notice = {.stops = false};
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
-    } else {
+    } else if (!sim->coordinator.hold.held) {
         coordinator_step(
             sim, &(struct core_event){.type = CORE_EVENT_CHECKPOINT,
                      .checkpoint = {.call = {CANCEL_CALLS - 1}, .job = process->ref.job}});
@@ -246,7 +246,7 @@ static void client_drains(struct sim *sim, uint32_t agent, bool ends)
 static void drain(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    if (!a->alive) {
+    if (!a->alive || sim->coordinator.hold.held) {
         return;
     }
     trace(sim, "a client drains w%u", agent);
@@ -262,10 +262,28 @@ static void drain(struct sim *sim, uint32_t agent)
 void drain_is_over(struct sim *sim, uint32_t agent)
 {
     const struct agent *a = &sim->agents[agent];
-    if (a->drain_stored || core_drain_of(sim->coordinator.core, a->name) != NULL) {
+    if (sim->coordinator.hold.held) {
+        later(sim, 1000000, ON_UNDRAIN, agent, 0, 0); /* it is refused */
+    } else if (a->drain_stored || core_drain_of(sim->coordinator.core, a->name) != NULL) {
         agent_touch(sim, agent);
         client_drains(sim, agent, true);
         later(sim, 1000000, ON_UNDRAIN, agent, 0, 0);
+    }
+}
+
+/* Some of these take longer than a lease, some longer than a daemon keeps tasks without a word of
+ * the coordinator: to one that comes meanwhile nothing is said. */
+static void fill_disk(struct sim *sim)
+{
+    uint64_t most_us = one_in(sim, 2) ? 2000000 : SCENARIO_CUT_MOST_US;
+    uint64_t length_us = draw(sim, 1000, most_us);
+    uint64_t until_us = sim->now_us + length_us;
+    trace(sim, "the disk of the ledger is full until %llu", (unsigned long long)until_us);
+    if (sim->store.full_until_us < until_us) {
+        sim->store.full_until_us = until_us;
+    }
+    for (uint32_t i = 0; i < sim->scenario.agents && length_us > SCENARIO_ORPHAN_US / 2; i++) {
+        agent_touch(sim, i);
     }
 }
 
@@ -349,6 +367,12 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     case FAULT_CUT:
         cut_coordinator(sim, which);
+        break;
+    case FAULT_FULL:
+        fill_disk(sim);
+        break;
+    case FAULT_DISK:
+        sim->store.fails = true;
         break;
     case FAULT_KINDS:
         break;

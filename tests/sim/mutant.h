@@ -4,6 +4,8 @@
 #ifndef CADRE_SIM_MUTANT_H
 #define CADRE_SIM_MUTANT_H
 
+#include <stdbool.h>
+
 enum mutant {
     MUTANT_NONE = 0,
     /* coordinator: what is recorded, and when */
@@ -38,6 +40,10 @@ enum mutant {
     MUTANT_RESUMED_ELSEWHERE,
     MUTANT_ASKED_LATE,
     MUTANT_LEASE_ALONE,
+    MUTANT_HELD_SPOKEN,
+    MUTANT_HELD_FORGOTTEN,
+    MUTANT_HELD_CLOCK,
+    MUTANT_ERROR_IGNORED,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,
@@ -72,6 +78,7 @@ enum mutant {
 struct mutant_case {
     const char *name;
     const char *caught_by; /* one of these invariants, whichever comes first */
+    bool later;            /* in the world of seeds from SCENARIO_LATER on */
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];

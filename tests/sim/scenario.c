@@ -176,7 +176,7 @@ static void add_fault(struct scenario *s, struct prng *prng, enum fault_kind kin
     }
 }
 
-static void draw_faults(struct scenario *s, struct prng *prng)
+static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kind)
 {
     static const struct {
         uint32_t one_in; /* scenarios */
@@ -199,16 +199,25 @@ static void draw_faults(struct scenario *s, struct prng *prng)
         [FAULT_RESTART] = {4, 6},
         [FAULT_CUT] = {4, 2},
         [FAULT_DAMAGE] = {4, 6},
+        [FAULT_FULL] = {4, 3},
+        [FAULT_DISK] = {5, 3},
     };
+    if (prng_chance(prng, 1, kinds[kind].one_in)) {
+        for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
+            add_fault(s, prng, kind);
+        }
+    }
+}
+
+static void draw_faults(struct scenario *s, struct prng *prng, bool later)
+{
     struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without these */
-    for (int kind = FAULT_BLINK; kind < FAULT_KINDS; kind++) {
-        struct prng *from = kind >= FAULT_RESTART ? &apart : prng;
-        if (!prng_chance(from, 1, kinds[kind].one_in)) {
-            continue;
-        }
-        for (uint64_t n = between(from, 1, kinds[kind].most); n > 0; n--) {
-            add_fault(s, from, (enum fault_kind)kind);
-        }
+    for (int kind = FAULT_BLINK; kind < FAULT_FULL; kind++) {
+        draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
+    }
+    for (int kind = FAULT_FULL; later && kind < FAULT_KINDS; kind++) {
+        struct prng own = {prng_mix(apart.state ^ (uint64_t)kind)};
+        draw_kind(s, &own, (enum fault_kind)kind);
     }
 }
 
@@ -261,12 +270,12 @@ static void draw_limits(struct scenario *s, struct prng prng)
     }
 }
 
-void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents)
+void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later)
 {
     scenario_clear(scenario, agents);
     draw_cluster(scenario, prng);
     draw_jobs(scenario, prng);
-    draw_faults(scenario, prng);
+    draw_faults(scenario, prng, later);
     draw_gpus(scenario, *prng);
     draw_limits(scenario, *prng);
 }

@@ -10,6 +10,9 @@
 
 #include "common/pure/prng.h"
 
+/* Seeds from here on draw also what came into the world later; the others stay what they were. */
+#define SCENARIO_LATER UINT64_C(1000000000)
+
 #define SCENARIO_AGENTS_MAX   16384
 #define SCENARIO_SLOTS_MAX    3
 #define SCENARIO_JOBS_MAX     8
@@ -29,6 +32,7 @@
 #define SCENARIO_WAIT_US    UINT64_C(120000000)
 #define SCENARIO_STALL_US   UINT64_C(25000000)
 #define SCENARIO_SLOW_US    UINT64_C(3000000)
+#define SCENARIO_RETRY_US   UINT64_C(1000000)
 
 /* A link that is away for less is not noticed by a job; for more, its tasks are lost. */
 #define SCENARIO_BLINK_US  UINT64_C(2000000)
@@ -132,6 +136,9 @@ enum fault_kind {
     FAULT_RESTART,     /* a daemon goes and comes back, and takes its tasks over */
     FAULT_CUT,         /* the coordinator is cut off from all hosts, or from half of them */
     FAULT_DAMAGE,      /* a job's newest checkpoint cannot be read any more */
+    /* Of seeds from SCENARIO_LATER on. */
+    FAULT_FULL, /* the disk of the ledger is full for a while */
+    FAULT_DISK, /* the next commit fails: the coordinator ends, and is started again */
     FAULT_KINDS
 };
 
@@ -161,8 +168,8 @@ struct scenario {
     uint64_t heal_us;          /* no fault at or after it */
 };
 
-/* Draws all of it. `agents` is at least 2. */
-void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents);
+/* Draws all of it. `agents` is at least 2; `later`: with what came into the world later. */
+void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later);
 
 /* One job of `workers` tasks on as many workers, of which one may be missing; nothing else happens
  * but that a task is killed in the middle. */

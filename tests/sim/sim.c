@@ -66,6 +66,10 @@ static void submit(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
     const struct scenario_job *plan = job->plan;
+    if (sim->coordinator.hold.held) {
+        later(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and asks again */
+        return;
+    }
     sim->coordinator.submitting = index;
     job->call = ++sim->calls;
     struct core_event event = {.type = CORE_EVENT_SUBMIT,
@@ -88,7 +92,9 @@ static void submit(struct sim *sim, uint32_t index)
 static void cancel(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
-    if (job->answered && job->id.n != 0) {
+    if (sim->coordinator.hold.held) {
+        later(sim, 500000, ON_CANCEL, index, 0, 0);
+    } else if (job->answered && job->id.n != 0) {
         job->cancel_asked = true;
         coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
                                   .cancel = {.call = {CANCEL_CALLS + index}, .job = job->id}});
@@ -102,7 +108,8 @@ static void agent_is_heard(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     uint64_t silent_us = sim->now_us - a->heard_us;
-    if (silent_us > a->silent_us || silent_us > sim->scenario.turn_us) {
+    bool held = sim->coordinator.hold.held;
+    if (silent_us > a->silent_us || (silent_us > sim->scenario.turn_us && !held)) {
         a->silent_us = silent_us;
     }
     a->heard_us = sim->now_us;
@@ -366,6 +373,7 @@ static void world_reset(struct sim *sim)
     for (uint32_t i = 0; i < sim->parked_count; i++) {
         message_drop(&sim->pool, sim->parked[i].message);
     }
+    coordinator_drop_turn(sim);
     store_close(sim);
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         free(sim->jobs[i].processes);
@@ -483,7 +491,7 @@ void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
     world_reset(sim);
     sim->seed = seed;
     sim->prng = (struct prng){.state = prng_mix(seed)};
-    scenario_draw(&sim->scenario, &sim->prng, agents);
+    scenario_draw(&sim->scenario, &sim->prng, agents, seed >= SCENARIO_LATER);
     run(sim);
 }
 
@@ -494,6 +502,7 @@ void sim_free(struct sim *sim)
     message_pool_free(&sim->pool);
     free(sim->coordinator.memory);
     free(sim->coordinator.turn.items);
+    free(sim->coordinator.places);
     store_free(sim);
     free(sim->parked);
     free(sim->worker_agents);

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 
 #include "coordinator/core/core.h"
+#include "coordinator/engine/hold.h"
 #include "message.h"
 #include "mutant.h"
 #include "queue.h"
@@ -278,7 +279,10 @@ struct coordinator {
     size_t memory_bytes;
     uint32_t life;
     struct core_actions turn;
+    struct stored_task **places; /* of each action of the turn; NULL: it needs none */
+    uint32_t place_capacity;
     bool turn_open;
+    struct hold hold;
     bool sync_armed;
     uint64_t tick_at_us;
     uint32_t submitting; /* job */
@@ -401,6 +405,8 @@ void coordinator_step(struct sim *sim, struct core_event *event);
 void coordinator_tick(struct sim *sim);
 void coordinator_turn_end(struct sim *sim);
 void coordinator_sync(struct sim *sim);
+/* What it gathered in this turn is forgotten. */
+void coordinator_drop_turn(struct sim *sim);
 
 /* ---- speak.c ---- */
 

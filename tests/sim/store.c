@@ -246,23 +246,21 @@ static void apply(struct stored *stored, const struct entry *entry)
 
 /* ---- transactions ---- */
 
-/* What the shell adds: every task as the core's views have it. */
-static void add_tasks(struct sim *sim, const struct job *job, struct entry *entry)
+struct stored_task *store_places(struct sim *sim, const struct job *job)
 {
     struct core *core = sim->coordinator.core;
     uint32_t count = job->plan->tasks;
-    entry->tasks = calloc(count, sizeof(*entry->tasks));
-    CADRE_ASSERT(entry->tasks != NULL);
-    entry->task_count = count;
+    struct stored_task *tasks = calloc(count, sizeof(*tasks));
+    CADRE_ASSERT(tasks != NULL);
     struct core_job_view job_view;
     if (!core_job(core, job->id, &job_view)) {
-        memcpy(entry->tasks, job->stored->tasks, count * sizeof(*entry->tasks));
-        return; /* it has ended within the turn */
+        memcpy(tasks, job->stored->tasks, count * sizeof(*tasks));
+        return tasks; /* it has ended within the step */
     }
     for (uint32_t slot = 0; slot < count; slot++) {
         struct core_task_view view;
         core_job_task(core, job->id, slot, &view);
-        struct stored_task *task = &entry->tasks[slot];
+        struct stored_task *task = &tasks[slot];
         task->incarnation = view.incarnation;
         task->rank = view.rank;
         if (view.worker.n != 0) {
@@ -270,6 +268,7 @@ static void add_tasks(struct sim *sim, const struct job *job, struct entry *entr
             snprintf(task->worker, sizeof(task->worker), "%s", sim->agents[agent].name);
         }
     }
+    return tasks;
 }
 
 /* It is synced, so it is there as soon as it is written. */
@@ -282,7 +281,19 @@ static void add_drain(struct sim *sim, const struct core_record *record)
     }
 }
 
-void store_add(struct sim *sim, const struct core_record *record)
+cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
+{
+    struct store *store = &sim->store;
+    error->code = store->fails                         ? CADRE_UNAVAILABLE
+                  : sim->now_us < store->full_until_us ? CADRE_RESOURCE_EXHAUSTED
+                                                       : CADRE_OK;
+    snprintf(error->text, sizeof(error->text), "%s",
+        store->fails ? "the disk of the ledger has an error" : "no room for the ledger");
+    store->fails = false;
+    return error->code;
+}
+
+void store_add(struct sim *sim, const struct core_record *record, struct stored_task *places)
 {
     struct store *store = &sim->store;
     if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
@@ -294,11 +305,10 @@ void store_add(struct sim *sim, const struct core_record *record)
     check_record(sim, job, record);
     store->log = grown(store->log, &store->capacity, store->count + 1, sizeof(*store->log));
     struct entry *entry = &store->log[store->count++];
-    *entry =
-        (struct entry){.job = (uint32_t)(job - sim->jobs), .record = *record, .at_us = sim->now_us};
-    if (record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN) {
-        add_tasks(sim, job, entry);
-    }
+    *entry = (struct entry){.job = (uint32_t)(job - sim->jobs),
+        .record = *record,
+        .at_us = sim->now_us,
+        .tasks = places};
     if (record->type == CORE_RECORD_QUEUED) {
         job->saved_at =
             job->stored->done && !job->damaged ? job->stored->done_position : POSITION_NONE;
@@ -483,6 +493,8 @@ void store_open(struct sim *sim)
     }
     sim->store.job_max = 0;
     sim->store.job_max_durable = 0;
+    sim->store.full_until_us = 0;
+    sim->store.fails = false;
 }
 
 void store_close(struct sim *sim)

@@ -4,6 +4,7 @@
 #ifndef CADRE_SIM_STORE_H
 #define CADRE_SIM_STORE_H
 
+#include "common/base/error.h"
 #include "coordinator/core/core.h"
 
 #define STORED_STREAMS     3
@@ -61,7 +62,6 @@ struct entry {
     struct core_record record;
     uint64_t at_us;
     struct stored_task *tasks; /* of STARTED and PLAN: all of them, owned */
-    uint32_t task_count;
 };
 
 struct store {
@@ -73,6 +73,8 @@ struct store {
     uint32_t transaction_capacity;
     uint64_t job_max; /* highest id given out, as written */
     uint64_t job_max_durable;
+    uint64_t full_until_us; /* its disk is */
+    bool fails;             /* the next commit does, for good */
 };
 
 struct sim;
@@ -84,8 +86,14 @@ bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_pr
 void store_open(struct sim *sim); /* empty */
 void store_close(struct sim *sim);
 void store_free(struct sim *sim);
-/* Adds to the transaction that is open; written at once, as a page cache is. */
-void store_add(struct sim *sim, const struct core_record *record);
+/* Whether a commit succeeds now. */
+cadre_status store_can_write(struct sim *sim, struct cadre_error *error);
+/* What the shell adds to STARTED and PLAN as soon as the core says so: every task as its views have
+ * it. The caller owns it. */
+struct stored_task *store_places(struct sim *sim, const struct job *job);
+/* Adds to the transaction that is open; written at once, as a page cache is. Takes the places over,
+ * which may be NULL. */
+void store_add(struct sim *sim, const struct core_record *record, struct stored_task *places);
 /* Ends it; with `sync` it and all before are durable. */
 void store_commit(struct sim *sim, bool sync);
 void store_sync(struct sim *sim);
