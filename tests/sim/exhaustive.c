@@ -31,6 +31,9 @@ static const struct {
     {FAULT_RESTART, 1},
     {FAULT_CUT, 1},
     {FAULT_DAMAGE, 1},
+    {FAULT_FULL, 1},
+    {FAULT_DISK, 1},
+    {FAULT_ONE_WAY, 2},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

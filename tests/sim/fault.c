@@ -219,6 +219,26 @@ static void cut_coordinator(struct sim *sim, uint32_t which)
     }
 }
 
+/* Between the coordinator and one host, or all at once: what one side says is lost, and the other
+ * one's words come through until the first has found out by the silence. */
+static void cut_one_way(struct sim *sim, uint32_t which)
+{
+    uint64_t length_us = draw(sim, SCENARIO_CUT_LEAST_US, SCENARIO_CUT_MOST_US);
+    enum mute way = one_in(sim, 2) ? MUTE_UP : MUTE_DOWN;
+    bool all = one_in(sim, 2);
+    for (uint32_t agent = 0; agent < sim->scenario.agents; agent++) {
+        struct agent *a = &sim->agents[agent];
+        if (!all && agent != which % sim->scenario.agents) {
+            continue;
+        }
+        a->blocked_us = sim->now_us + length_us;
+        agent_touch(sim, agent);
+        if (a->alive && a->link != NOBODY) {
+            link_lose(sim, a->link, way);
+        }
+    }
+}
+
 static void leave(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -373,6 +393,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     case FAULT_DISK:
         sim->store.fails = true;
+        break;
+    case FAULT_ONE_WAY:
+        cut_one_way(sim, which);
         break;
     case FAULT_KINDS:
         break;

@@ -39,6 +39,7 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_HELD_FORGOTTEN] = {"held-forgotten", "PERSIST, TRUTH", true},
     [MUTANT_HELD_CLOCK] = {"held-clock", "TRUTH, REWIND", true},
     [MUTANT_ERROR_IGNORED] = {"error-ignored", "PERSIST", true},
+    [MUTANT_SILENCE_UNNOTICED] = {"silence-unnoticed", "PROGRESS", true},
     [MUTANT_ABSENT_ARRIVAL] = {"absent-arrival", "ARRIVED"},
     [MUTANT_APPLIED_AHEAD] = {"applied-ahead", "CKPT_BEHIND"},
     [MUTANT_EXIT_WHITEWASHED] = {"exit-whitewashed", "TRUTH"},

@@ -44,6 +44,8 @@ enum mutant {
     MUTANT_HELD_FORGOTTEN,
     MUTANT_HELD_CLOCK,
     MUTANT_ERROR_IGNORED,
+    /* the network */
+    MUTANT_SILENCE_UNNOTICED,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,

@@ -56,6 +56,22 @@ void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us
     later_with(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
 }
 
+void link_lose(struct sim *sim, uint32_t link, enum mute way)
+{
+    struct link *l = &sim->links[link];
+    if (l->cut || l->mute_up || l->mute_down || l->lost_up || l->lost_down) {
+        return;
+    }
+    trace(sim, "link %u loses what is said %s", link + 1, way == MUTE_UP ? "upwards" : "downwards");
+    sim->links_broke = true;
+    l->lost_up = way == MUTE_UP;
+    l->lost_down = way == MUTE_DOWN;
+    if (!l->lost_down || !mutant_goes_on(sim, MUTANT_SILENCE_UNNOTICED)) {
+        later(sim, draw(sim, 1000000, SCENARIO_LEASE_US), ON_AGENT_LINK_DOWN, link, 0, 0);
+    }
+    later(sim, SCENARIO_HALF_OPEN_US, ON_COORDINATOR_LINK_DOWN, link, 0, 0);
+}
+
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text)
 {
     struct link *l = &sim->links[link];
@@ -67,7 +83,7 @@ void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *
     send_down(sim, link, message);
     message_drop(&sim->pool, message);
     l->coordinator_open = false;
-    if (!l->cut) {
+    if (!l->cut && !l->lost_down) {
         uint64_t at_us = arrival_us(sim, l, l->mute_down, &l->down_last_us);
         later_with(sim, at_us, ON_AGENT_LINK_DOWN, link, 0, 0, NULL);
         later(sim, draw(sim, 0, 1000), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
@@ -83,7 +99,7 @@ static bool may_repeat(const struct agent_up *up)
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
 {
     struct link *l = &sim->links[link];
-    if (l->cut || !l->agent_open) {
+    if (l->cut || l->lost_up || !l->agent_open) {
         return;
     }
     struct message *message = message_of_up(&sim->pool, up);
@@ -99,7 +115,7 @@ void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
 void send_down(struct sim *sim, uint32_t link, struct message *message)
 {
     struct link *l = &sim->links[link];
-    if (l->cut || !l->coordinator_open) {
+    if (l->cut || l->lost_down || !l->coordinator_open) {
         return;
     }
     bool twice = message->down.type != AGENT_DOWN_WELCOME &&

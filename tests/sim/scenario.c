@@ -201,6 +201,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_DAMAGE] = {4, 6},
         [FAULT_FULL] = {4, 3},
         [FAULT_DISK] = {5, 3},
+        [FAULT_ONE_WAY] = {3, 3},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {

@@ -42,6 +42,9 @@
 #define SCENARIO_CUT_LEAST_US UINT64_C(5000000)
 #define SCENARIO_CUT_MOST_US  UINT64_C(60000000)
 
+/* So long after a link has died a coordinator that is not told otherwise notices. */
+#define SCENARIO_HALF_OPEN_US UINT64_C(60000000)
+
 /* Some steps of one epoch, taken without another between them. */
 struct scenario_segment {
     uint32_t stream;
@@ -137,8 +140,9 @@ enum fault_kind {
     FAULT_CUT,         /* the coordinator is cut off from all hosts, or from half of them */
     FAULT_DAMAGE,      /* a job's newest checkpoint cannot be read any more */
     /* Of seeds from SCENARIO_LATER on. */
-    FAULT_FULL, /* the disk of the ledger is full for a while */
-    FAULT_DISK, /* the next commit fails: the coordinator ends, and is started again */
+    FAULT_FULL,    /* the disk of the ledger is full for a while */
+    FAULT_DISK,    /* the next commit fails: the coordinator ends, and is started again */
+    FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
     FAULT_KINDS
 };
 

@@ -173,7 +173,7 @@ static void agent_link_down(struct sim *sim, uint32_t index)
         return;
     }
     a->link = NOBODY;
-    if (!link->cut) {
+    if (!link->cut && !link->lost_up && !link->lost_down) {
         link_cut(sim, index, 1000);
     }
     agent_step(sim, link->agent, &(struct agent_event){.type = AGENT_EVENT_LINK_DOWN}, NULL);

@@ -201,6 +201,8 @@ struct link {
     bool told_draining; /* by the hello on it */
     bool mute_up;       /* what is said is held back */
     bool mute_down;
+    bool lost_up; /* what is said never comes */
+    bool lost_down;
     uint64_t mute_until_us;
     uint64_t up_last_us;
     uint64_t down_last_us;
@@ -392,6 +394,8 @@ void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us);
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text);
 enum mute { MUTE_UP = 1, MUTE_DOWN, MUTE_BOTH };
 void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us, bool breaks);
+/* What is said one way is lost from now on, until each side notices by the silence. */
+void link_lose(struct sim *sim, uint32_t link, enum mute way);
 void send_up(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* One message to many: the caller keeps its reference. */
 void send_down(struct sim *sim, uint32_t link, struct message *message);
