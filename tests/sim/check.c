@@ -203,7 +203,7 @@ static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
             if (strcmp(a->name, task->worker) == 0 &&
-                sim->now_us - a->heard_us <= SCENARIO_LEASE_US) {
+                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US) {
                 return true;
             }
         }
@@ -226,12 +226,13 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     const struct agent *a = &sim->agents[process->agent];
     const struct stored_task *task = &job->stored->tasks[record->task_exit.slot];
     bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
-                 !process->ending && !process->stopped && a->alive;
+                 !process->ending && !process->stopped && a->alive && !a->pause.on;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;
     const struct hold *hold = &sim->coordinator.hold;
-    uint64_t turn_us = sim->scenario.turn_us + (hold->held ? sim->now_us - hold->since_us : 0);
-    bool lately = sim->now_us - a->heard_us <= turn_us;
-    uint64_t silent_us = sim->now_us - a->heard_us + (lately ? a->silent_us : 0);
+    uint64_t now_us = coordinator_now(sim);
+    uint64_t turn_us = 2 * sim->scenario.turn_us + (hold->held ? now_us - hold->since_us : 0);
+    bool lately = now_us - a->heard_us <= turn_us;
+    uint64_t silent_us = now_us - a->heard_us + (lately ? a->silent_us : 0);
     bool patient = silent_us < SCENARIO_REWIND_US;
     bool stands = job->plan->plain || (member && !job->stored->done);
     if (lives && patient && stands && !is_heard(sim, job, record->task_exit.slot)) {

@@ -50,10 +50,21 @@ void coordinator_boot(struct sim *sim)
     c->core = core_init(c->memory, &options);
     c->life++;
     c->turn_open = false;
+    c->pause.on = false;
     c->hold = (struct hold){0};
     c->sync_armed = false;
     c->tick_at_us = UINT64_MAX;
     c->submitting = NOBODY;
+}
+
+uint64_t coordinator_now(const struct sim *sim)
+{
+    return clock_shows(&sim->coordinator.clock, sim->now_us);
+}
+
+bool coordinator_takes_calls(const struct sim *sim)
+{
+    return !sim->coordinator.hold.held && !sim->coordinator.pause.on;
 }
 
 static bool is_lost(struct sim *sim, const struct core_record *record)
@@ -149,7 +160,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     }
     coordinator_boot(sim);
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {
-        sim->agents[i].heard_us = sim->now_us;
+        sim->agents[i].heard_us = coordinator_now(sim);
     }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
@@ -216,8 +227,18 @@ static void note_action(struct sim *sim, size_t index)
 static uint64_t core_time(struct sim *sim)
 {
     const struct hold *hold = &sim->coordinator.hold;
-    return hold->held && mutant_goes_on(sim, MUTANT_HELD_CLOCK) ? sim->now_us - hold->lag_us
-                                                                : hold_core_time(hold, sim->now_us);
+    uint64_t now_us = coordinator_now(sim);
+    return hold->held && mutant_goes_on(sim, MUTANT_HELD_CLOCK) ? now_us - hold->lag_us
+                                                                : hold_core_time(hold, now_us);
+}
+
+static void open_turn(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    if (!c->turn_open) {
+        c->turn_open = true;
+        later(sim, draw(sim, 1, sim->scenario.turn_us), ON_TURN_END, 0, c->life, 0);
+    }
 }
 
 void coordinator_step(struct sim *sim, struct core_event *event)
@@ -236,10 +257,7 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     }
     bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;
     check_cores(sim, NOBODY, whole);
-    if (!c->turn_open) {
-        c->turn_open = true;
-        later(sim, draw(sim, 1, sim->scenario.turn_us), ON_TURN_END, 0, c->life, 0);
-    }
+    open_turn(sim);
 }
 
 /* Work that did not fit is asked for at once, within the turn. */
@@ -279,7 +297,7 @@ static bool commit_turn(struct sim *sim)
         if (is_ignored(sim, error.code)) {
             return true;
         }
-        if (!hold_takes(&c->hold, sim->now_us, SCENARIO_RETRY_US, c->turn.count, &error)) {
+        if (!hold_takes(&c->hold, coordinator_now(sim), SCENARIO_RETRY_US, c->turn.count, &error)) {
             fail(sim, &error);
             return false;
         }
@@ -287,15 +305,23 @@ static bool commit_turn(struct sim *sim)
         if (mutant_acts(sim, MUTANT_HELD_FORGOTTEN)) {
             coordinator_drop_turn(sim);
         }
-        later_with(sim, c->hold.retry_at_us, ON_TURN_END, 0, c->life, 0, NULL);
+        later_with(
+            sim, clock_when(&c->clock, c->hold.retry_at_us), ON_TURN_END, 0, c->life, 0, NULL);
         return false;
     }
     write_turn(sim);
     if (c->hold.held && mutant_goes_on(sim, MUTANT_HELD_CLOCK)) {
         c->hold.held = false; /* and the core's clock did not stand still */
     }
-    hold_ends(&c->hold, sim->now_us);
+    hold_ends(&c->hold, coordinator_now(sim));
     return true;
+}
+
+/* Virtual time when its core wants a tick. */
+static uint64_t wakes_at(const struct sim *sim)
+{
+    const struct coordinator *c = &sim->coordinator;
+    return clock_when(&c->clock, hold_real_time(&c->hold, core_wake_us(c->core)));
 }
 
 void coordinator_turn_end(struct sim *sim)
@@ -314,11 +340,25 @@ void coordinator_turn_end(struct sim *sim)
     }
     coordinator_drop_turn(sim);
     c->turn_open = false;
-    uint64_t wake_us = hold_real_time(&c->hold, core_wake_us(c->core));
+    uint64_t wake_us = wakes_at(sim);
     if (wake_us < c->tick_at_us) {
         c->tick_at_us = wake_us;
         later_with(sim, wake_us, ON_COORDINATOR_TICK, 0, c->life, 0, NULL);
     }
+}
+
+void coordinator_catches_up(struct sim *sim, uint64_t since_us)
+{
+    uint64_t now_us = sim->now_us;
+    uint64_t wake_us = wakes_at(sim);
+    open_turn(sim);
+    sim->now_us = since_us;
+    while (sim->broken == NULL && !sim->coordinator.hold.held && wake_us < now_us) {
+        sim->now_us = wake_us > sim->now_us ? wake_us : sim->now_us;
+        coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_TICK});
+        wake_us = wakes_at(sim);
+    }
+    sim->now_us = now_us;
 }
 
 void coordinator_tick(struct sim *sim)

@@ -95,6 +95,7 @@ static void agent_die(struct sim *sim, uint32_t agent, uint64_t notice_us, uint6
 {
     struct agent *a = &sim->agents[agent];
     a->alive = false;
+    a->pause.on = false;
     a->adopts = false;
     if (a->link != NOBODY) {
         link_cut(sim, a->link, notice_us);
@@ -441,14 +442,14 @@ static void carry_out(
 void agent_step(struct sim *sim, uint32_t agent, struct agent_event *event, struct message *message)
 {
     struct agent *a = &sim->agents[agent];
-    event->now_us = sim->now_us;
+    event->now_us = clock_shows(&a->clock, sim->now_us);
     sim->agent_actions.count = 0;
     agent_core_step(a->core, event, &sim->agent_actions);
     check_cores(sim, agent, false);
     for (size_t i = 0; i < sim->agent_actions.count && a->alive; i++) {
         carry_out(sim, agent, &sim->agent_actions.items[i], message);
     }
-    uint64_t wake_us = agent_core_wake_us(a->core);
+    uint64_t wake_us = clock_when(&a->clock, agent_core_wake_us(a->core));
     if (a->alive && wake_us < a->tick_at_us) {
         a->tick_at_us = wake_us;
         later_with(sim, wake_us, ON_AGENT_TICK, agent, a->life, 0, NULL);

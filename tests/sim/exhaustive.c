@@ -34,6 +34,7 @@ static const struct {
     {FAULT_FULL, 1},
     {FAULT_DISK, 1},
     {FAULT_ONE_WAY, 2},
+    {FAULT_PAUSE, 2},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 

@@ -20,6 +20,16 @@ void agent_touch(struct sim *sim, uint32_t agent)
     }
 }
 
+/* To a daemon that connects meanwhile nothing is said: it may have no word of the coordinator for
+ * longer than it keeps tasks without. */
+void coordinator_is_away(struct sim *sim, uint64_t length_us)
+{
+    sim->coordinator.away_us += length_us;
+    for (uint32_t i = 0; i < sim->scenario.agents && length_us > SCENARIO_ORPHAN_US / 2; i++) {
+        agent_touch(sim, i);
+    }
+}
+
 /* Some process that lives; NOBODY: there is none. */
 static uint32_t some_process(const struct sim *sim, uint32_t which)
 {
@@ -124,7 +134,7 @@ static void save(struct sim *sim, uint32_t which)
         const struct task_preempt notice = {.stops = false};
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_PREEMPT, .preempt = &notice});
-    } else if (!sim->coordinator.hold.held) {
+    } else if (coordinator_takes_calls(sim)) {
         coordinator_step(
             sim, &(struct core_event){.type = CORE_EVENT_CHECKPOINT,
                      .checkpoint = {.call = {CANCEL_CALLS - 1}, .job = process->ref.job}});
@@ -144,6 +154,9 @@ static bool origin_before(const struct job *job, struct core_checkpoint *ret_pre
 /* The shell finds it when somebody fetches it, or reads it for a person. */
 static void damage(struct sim *sim, uint32_t which)
 {
+    if (sim->coordinator.pause.on) {
+        return;
+    }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[(which + i) % sim->scenario.job_count];
         const struct stored *stored = job->stored;
@@ -242,7 +255,7 @@ static void cut_one_way(struct sim *sim, uint32_t which)
 static void leave(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    if (!a->alive || a->draining) {
+    if (!a->alive || a->draining || a->pause.on) {
         return;
     }
     trace(sim, "w%u is told to drain", agent);
@@ -266,7 +279,7 @@ static void client_drains(struct sim *sim, uint32_t agent, bool ends)
 static void drain(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    if (!a->alive || sim->coordinator.hold.held) {
+    if (!a->alive || !coordinator_takes_calls(sim)) {
         return;
     }
     trace(sim, "a client drains w%u", agent);
@@ -282,7 +295,7 @@ static void drain(struct sim *sim, uint32_t agent)
 void drain_is_over(struct sim *sim, uint32_t agent)
 {
     const struct agent *a = &sim->agents[agent];
-    if (sim->coordinator.hold.held) {
+    if (!coordinator_takes_calls(sim)) {
         later(sim, 1000000, ON_UNDRAIN, agent, 0, 0); /* it is refused */
     } else if (a->drain_stored || core_drain_of(sim->coordinator.core, a->name) != NULL) {
         agent_touch(sim, agent);
@@ -291,19 +304,16 @@ void drain_is_over(struct sim *sim, uint32_t agent)
     }
 }
 
-/* Some of these take longer than a lease, some longer than a daemon keeps tasks without a word of
- * the coordinator: to one that comes meanwhile nothing is said. */
+/* Some of these take longer than a lease. */
 static void fill_disk(struct sim *sim)
 {
     uint64_t most_us = one_in(sim, 2) ? 2000000 : SCENARIO_CUT_MOST_US;
     uint64_t length_us = draw(sim, 1000, most_us);
     uint64_t until_us = sim->now_us + length_us;
     trace(sim, "the disk of the ledger is full until %llu", (unsigned long long)until_us);
+    coordinator_is_away(sim, length_us);
     if (sim->store.full_until_us < until_us) {
         sim->store.full_until_us = until_us;
-    }
-    for (uint32_t i = 0; i < sim->scenario.agents && length_us > SCENARIO_ORPHAN_US / 2; i++) {
-        agent_touch(sim, i);
     }
 }
 
@@ -396,6 +406,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         break;
     case FAULT_ONE_WAY:
         cut_one_way(sim, which);
+        break;
+    case FAULT_PAUSE:
+        pause_begins(sim, which);
         break;
     case FAULT_KINDS:
         break;

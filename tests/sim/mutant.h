@@ -46,6 +46,8 @@ enum mutant {
     MUTANT_ERROR_IGNORED,
     /* the network */
     MUTANT_SILENCE_UNNOTICED,
+    /* clocks */
+    MUTANT_PAUSE_UNSEEN,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,

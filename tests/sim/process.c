@@ -222,7 +222,7 @@ void program_event(struct sim *sim, uint32_t index, const struct task_event *eve
     struct process *process = &sim->processes[index];
     struct task_event timed = *event;
     bool changed = false;
-    timed.now_us = sim->now_us;
+    timed.now_us = clock_shows(&sim->agents[process->agent].clock, sim->now_us);
     task_core_step(&process->core, &timed, &actions);
     const char *wrong = task_core_invariant(&process->core);
     if (wrong != NULL) {

@@ -202,6 +202,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_FULL] = {4, 3},
         [FAULT_DISK] = {5, 3},
         [FAULT_ONE_WAY] = {3, 3},
+        [FAULT_PAUSE] = {3, 4},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
@@ -230,6 +231,8 @@ static void scenario_clear(struct scenario *scenario, uint32_t agents)
     scenario->job_count = 0;
     scenario->fault_count = 0;
     scenario->heal_us = 8000000;
+    scenario->coordinator_ppm = 0;
+    memset(scenario->ppm, 0, agents * sizeof(scenario->ppm[0]));
 }
 
 /* Slots on workers whose slots have so many GPUs each. */
@@ -271,6 +274,24 @@ static void draw_limits(struct scenario *s, struct prng prng)
     }
 }
 
+static int32_t draw_ppm(struct prng *prng)
+{
+    return (int32_t)between(prng, 0, 2 * SCENARIO_PPM_MAX) - SCENARIO_PPM_MAX;
+}
+
+/* Drawn apart, too. */
+static void draw_clocks(struct scenario *s, struct prng prng)
+{
+    prng.state = prng_mix(prng.state ^ FAULT_KINDS);
+    if (prng_chance(&prng, 1, 2)) {
+        return;
+    }
+    s->coordinator_ppm = draw_ppm(&prng);
+    for (uint32_t i = 0; i < s->agents; i++) {
+        s->ppm[i] = draw_ppm(&prng);
+    }
+}
+
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later)
 {
     scenario_clear(scenario, agents);
@@ -279,6 +300,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     draw_faults(scenario, prng, later);
     draw_gpus(scenario, *prng);
     draw_limits(scenario, *prng);
+    if (later) {
+        draw_clocks(scenario, *prng);
+    }
 }
 
 /* ---- scenarios that are not drawn ---- */

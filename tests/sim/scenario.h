@@ -32,6 +32,7 @@
 #define SCENARIO_WAIT_US    UINT64_C(120000000)
 #define SCENARIO_STALL_US   UINT64_C(25000000)
 #define SCENARIO_SLOW_US    UINT64_C(3000000)
+#define SCENARIO_PPM_MAX    10000 /* clocks are off by 1% at most */
 #define SCENARIO_RETRY_US   UINT64_C(1000000)
 
 /* A link that is away for less is not noticed by a job; for more, its tasks are lost. */
@@ -143,6 +144,7 @@ enum fault_kind {
     FAULT_FULL,    /* the disk of the ledger is full for a while */
     FAULT_DISK,    /* the next commit fails: the coordinator ends, and is started again */
     FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
+    FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, stands still for a while */
     FAULT_KINDS
 };
 
@@ -170,6 +172,9 @@ struct scenario {
     uint32_t form_fails_in;    /* one in so many meshes does not form, with nobody dead; 0: none */
     uint32_t publish_fails_in; /* one in so many uploads of a checkpoint fails; 0: none */
     uint64_t heal_us;          /* no fault at or after it */
+    /* How much faster than virtual time the clocks run, in millionths. */
+    int32_t coordinator_ppm;
+    int32_t ppm[SCENARIO_AGENTS_MAX];
 };
 
 /* Draws all of it. `agents` is at least 2; `later`: with what came into the world later. */

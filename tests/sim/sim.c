@@ -66,7 +66,7 @@ static void submit(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
     const struct scenario_job *plan = job->plan;
-    if (sim->coordinator.hold.held) {
+    if (!coordinator_takes_calls(sim)) {
         later(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and asks again */
         return;
     }
@@ -92,7 +92,7 @@ static void submit(struct sim *sim, uint32_t index)
 static void cancel(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
-    if (sim->coordinator.hold.held) {
+    if (!coordinator_takes_calls(sim)) {
         later(sim, 500000, ON_CANCEL, index, 0, 0);
     } else if (job->answered && job->id.n != 0) {
         job->cancel_asked = true;
@@ -107,12 +107,20 @@ static void cancel(struct sim *sim, uint32_t index)
 static void agent_is_heard(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    uint64_t silent_us = sim->now_us - a->heard_us;
+    uint64_t silent_us = coordinator_now(sim) - a->heard_us;
     bool held = sim->coordinator.hold.held;
     if (silent_us > a->silent_us || (silent_us > sim->scenario.turn_us && !held)) {
         a->silent_us = silent_us;
     }
-    a->heard_us = sim->now_us;
+    a->heard_us = coordinator_now(sim);
+}
+
+/* As the coordinator has it. */
+static bool is_link_of(const struct sim *sim, uint32_t agent, uint32_t index)
+{
+    struct core_worker_view view;
+    return core_worker_named(sim->coordinator.core, sim->agents[agent].name, &view) &&
+           view.link.n == index + 1;
 }
 
 static void coordinator_hears(struct sim *sim, uint32_t index, const struct message *message)
@@ -121,9 +129,12 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
     if (link->cut || !link->coordinator_open) {
         return;
     }
-    agent_is_heard(sim, link->agent);
+    uint32_t agent = link->agent;
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
+    if (is_link_of(sim, agent, index)) {
+        agent_is_heard(sim, agent); /* else the core has given this link up */
+    }
 }
 
 static void coordinator_link_down(struct sim *sim, uint32_t index)
@@ -132,9 +143,7 @@ static void coordinator_link_down(struct sim *sim, uint32_t index)
     bool was_refused = !link->coordinator_open;
     link->coordinator_open = false;
     if (!was_refused) {
-        struct core_worker_view view;
-        if (core_worker_named(sim->coordinator.core, sim->agents[link->agent].name, &view) &&
-            view.link.n == index + 1) {
+        if (is_link_of(sim, link->agent, index)) {
             agent_is_heard(sim, link->agent); /* its lease begins anew */
         }
         coordinator_step(
@@ -272,6 +281,9 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_UNDRAIN:
         drain_is_over(sim, happening->a);
         break;
+    case ON_RESUME:
+        pause_ends(sim, happening->a, happening->b);
+        break;
     case ON_MESH_STALL:
         mesh_stalls(sim, happening->a, happening->n);
         break;
@@ -325,6 +337,7 @@ static void make_agents(struct sim *sim)
     memset(sim->agents, 0, count * sizeof(*sim->agents));
     for (uint32_t i = 0; i < count; i++) {
         sim->agents[i].link = NOBODY;
+        sim->agents[i].clock.ppm = sim->scenario.ppm[i];
         later(sim, sim->scenario.join_us[i], ON_AGENT_BOOT, i, 0, 0);
     }
 }
@@ -356,6 +369,9 @@ static void world_make(struct sim *sim)
     const struct scenario *s = &sim->scenario;
     make_jobs(sim);
     store_open(sim);
+    sim->coordinator.clock = (struct machine_clock){.ppm = s->coordinator_ppm};
+    sim->coordinator.pause = (struct pause){0};
+    sim->coordinator.away_us = 0;
     coordinator_boot(sim);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
     make_agents(sim);
@@ -430,6 +446,9 @@ static void run_happenings(struct sim *sim)
             if (sim->placed[i].at_event == sim->events) {
                 fault_happens(sim, sim->placed[i].kind, sim->placed[i].which);
             }
+        }
+        if (pause_delays(sim, &next)) {
+            continue;
         }
         bool own = next.type >= ON_FRAME_DOWN && next.type <= ON_DEATH;
         if (own && process_parks(sim, &next)) {

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 
+#include "clock.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
 #include "message.h"
@@ -67,7 +68,8 @@ enum happening_type {
     ON_RECONNECT,
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
-    ON_CONTINUE
+    ON_CONTINUE,
+    ON_RESUME /* a: agent, NOBODY: the coordinator; b: its pause */
 };
 
 enum program_state {
@@ -208,17 +210,29 @@ struct link {
     uint64_t down_last_us;
 };
 
+/* It stands still. */
+struct pause {
+    bool on;
+    bool suspended; /* with its machine, and its clock */
+    uint32_t number;
+    uint64_t since_us;
+    uint64_t until_us;
+};
+
 struct agent {
     struct agent_core *core;
+    struct machine_clock clock;
+    struct pause pause;
     bool alive;
     uint32_t life;
     uint64_t boot_nonce;
     uint32_t link; /* NOBODY: none */
     uint64_t tick_at_us;
     uint64_t blocked_us; /* no link comes up before */
-    uint64_t heard_us;   /* by the coordinator that is, last; at first, when it was started */
-    uint64_t silent_us;  /* for so long it was silent before that */
-    bool faulty;         /* something happened that its jobs may notice; until its next welcome */
+    /* By the coordinator that is, last, by its clock; at first, when it was started. */
+    uint64_t heard_us;
+    uint64_t silent_us; /* for so long it was silent before that */
+    bool faulty;        /* something happened that its jobs may notice; until its next welcome */
     bool draining;
     bool drain_stored; /* a client's drain of it is recorded */
     bool adopts;       /* its next life takes its tasks over */
@@ -277,6 +291,9 @@ struct job {
 
 struct coordinator {
     struct core *core;
+    struct machine_clock clock;
+    struct pause pause;
+    uint64_t away_us; /* for so long it stood still, or could not write */
     void *memory;
     size_t memory_bytes;
     uint32_t life;
@@ -374,8 +391,17 @@ void drain_is_over(struct sim *sim, uint32_t agent);
 /* The process is stopped, and what it would do now it does when it is continued. */
 bool process_parks(struct sim *sim, const struct happening *happening);
 void process_continue(struct sim *sim, uint32_t process);
+/* It neither hears nor speaks for so long. */
+void coordinator_is_away(struct sim *sim, uint64_t length_us);
 /* Jobs with tasks on this worker may notice what befalls it. */
 void agent_touch(struct sim *sim, uint32_t agent);
+
+/* ---- pause.c ---- */
+
+void pause_begins(struct sim *sim, uint32_t which);
+void pause_ends(struct sim *sim, uint32_t agent, uint32_t number);
+/* Whom it happens to stands still: it happens when that goes on. */
+bool pause_delays(struct sim *sim, const struct happening *happening);
 
 /* ---- trace.c ---- */
 
@@ -407,6 +433,12 @@ void coordinator_boot(struct sim *sim);
 void coordinator_crash(struct sim *sim, bool tail);
 void coordinator_step(struct sim *sim, struct core_event *event);
 void coordinator_tick(struct sim *sim);
+/* A tick for each time since then that its core asked for, as if it had not stood still. */
+void coordinator_catches_up(struct sim *sim, uint64_t since_us);
+/* By its clock. */
+uint64_t coordinator_now(const struct sim *sim);
+/* Whether a client's call reaches it, and is not refused. */
+bool coordinator_takes_calls(const struct sim *sim);
 void coordinator_turn_end(struct sim *sim);
 void coordinator_sync(struct sim *sim);
 /* What it gathered in this turn is forgotten. */

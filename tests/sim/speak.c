@@ -360,7 +360,8 @@ static void tell_job(struct sim *sim, const struct core_action *action)
 static void welcome(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
-    bool hears = !link->cut && !link->mute_up && !link->mute_down && !link->lost_down;
+    bool hears =
+        !link->cut && !link->mute_up && !link->mute_down && !link->lost_up && !link->lost_down;
     if (agent->life == link->life && hears && (!agent->draining || link->told_draining)) {
         agent->faulty = false;
     }
