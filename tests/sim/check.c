@@ -194,6 +194,13 @@ void check_started(struct sim *sim, const struct job *job)
     }
 }
 
+/* So long ago may have been decided what is recorded now, but for the turn itself. */
+static uint64_t held_us(const struct sim *sim)
+{
+    const struct hold *hold = &sim->coordinator.hold;
+    return hold->held ? coordinator_now(sim) - hold->since_us : 0;
+}
+
 /* Whether the coordinator heard from somebody of the job's generation, but this one, of late. */
 static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
 {
@@ -203,7 +210,7 @@ static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
             if (strcmp(a->name, task->worker) == 0 &&
-                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US) {
+                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US + held_us(sim)) {
                 return true;
             }
         }
@@ -228,9 +235,8 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                  !process->ending && !process->stopped && a->alive && !a->pause.on;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;
-    const struct hold *hold = &sim->coordinator.hold;
     uint64_t now_us = coordinator_now(sim);
-    uint64_t turn_us = 2 * sim->scenario.turn_us + (hold->held ? now_us - hold->since_us : 0);
+    uint64_t turn_us = 2 * sim->scenario.turn_us + held_us(sim);
     bool lately = now_us - a->heard_us <= turn_us;
     uint64_t silent_us = now_us - a->heard_us + (lately ? a->silent_us : 0);
     bool patient = silent_us < SCENARIO_REWIND_US;

@@ -49,6 +49,8 @@ void coordinator_boot(struct sim *sim)
     coordinator_drop_turn(sim);
     c->core = core_init(c->memory, &options);
     c->life++;
+    c->term = term_of_start(sim, sim->store.term_start + 1, c->life);
+    c->term_unstored = true;
     c->turn_open = false;
     c->pause.on = false;
     c->hold = (struct hold){0};
@@ -113,6 +115,10 @@ static void write_turn(struct sim *sim)
         }
     }
     store_commit(sim, sync);
+    if (c->term_unstored && !mutant_goes_on(sim, MUTANT_TERM_UNRECORDED)) {
+        sim->store.term_start = c->term.start;
+        c->term_unstored = false;
+    }
     if (sim->store.count > 0 && !c->sync_armed) {
         c->sync_armed = true;
         later(sim, sim->scenario.sync_us, ON_SYNC, 0, c->life, 0);
@@ -153,7 +159,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     }
     for (uint32_t i = 0; i < sim->link_count; i++) {
         struct link *link = &sim->links[i];
-        if (link->coordinator_open) {
+        if (link->coordinator_open && !link->second) {
             link_cut(sim, i, 500000);
             link->coordinator_open = false;
         }
@@ -293,7 +299,7 @@ static bool commit_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     struct cadre_error error = {.code = CADRE_OK};
-    if (has_records(&c->turn) && store_can_write(sim, &error) != CADRE_OK) {
+    if ((c->term_unstored || has_records(&c->turn)) && store_can_write(sim, &error) != CADRE_OK) {
         if (is_ignored(sim, error.code)) {
             return true;
         }

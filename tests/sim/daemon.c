@@ -69,6 +69,9 @@ void agent_boot(struct sim *sim, uint32_t agent)
     a->link = NOBODY;
     a->tick_at_us = UINT64_MAX;
     snprintf(a->name, sizeof(a->name), "w%u", agent);
+    if (mutant_goes_on(sim, MUTANT_TERM_FORGOTTEN)) {
+        a->seen = (struct term){0};
+    }
     if (adopts) {
         adopt(sim, agent);
     } else {
@@ -246,6 +249,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .cpus = 1,
         .gpus = {.usable = sim->scenario.gpus[agent]},
         .draining = draining,
+        .seen = a->seen,
         .orphan_us = SCENARIO_ORPHAN_US,
         .tasks = refs,
         .task_count = count};

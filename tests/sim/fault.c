@@ -410,6 +410,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
     case FAULT_PAUSE:
         pause_begins(sim, which);
         break;
+    case FAULT_SECOND:
+        second_begins(sim);
+        break;
     case FAULT_KINDS:
         break;
     }

@@ -48,6 +48,10 @@ enum mutant {
     MUTANT_SILENCE_UNNOTICED,
     /* clocks */
     MUTANT_PAUSE_UNSEEN,
+    /* two coordinators */
+    MUTANT_TERMS_UNJUDGED,
+    MUTANT_TERM_UNRECORDED,
+    MUTANT_TERM_FORGOTTEN,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,

@@ -23,8 +23,11 @@ void link_open(struct sim *sim, uint32_t agent)
     sim->links = grown(sim->links, &sim->link_capacity, sim->link_count + 1, sizeof(*sim->links));
     struct agent *a = &sim->agents[agent];
     a->link = sim->link_count++;
-    sim->links[a->link] = (struct link){
-        .agent = agent, .life = a->life, .agent_open = true, .coordinator_open = true};
+    sim->links[a->link] = (struct link){.agent = agent,
+        .life = a->life,
+        .second = sim->second.runs && one_in(sim, 2),
+        .agent_open = true,
+        .coordinator_open = true};
 }
 
 void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us)

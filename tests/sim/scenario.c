@@ -203,6 +203,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_DISK] = {5, 3},
         [FAULT_ONE_WAY] = {3, 3},
         [FAULT_PAUSE] = {3, 4},
+        [FAULT_SECOND] = {6, 2},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
@@ -282,7 +283,7 @@ static int32_t draw_ppm(struct prng *prng)
 /* Drawn apart, too. */
 static void draw_clocks(struct scenario *s, struct prng prng)
 {
-    prng.state = prng_mix(prng.state ^ FAULT_KINDS);
+    prng.state = prng_mix(prng.state ^ 1000);
     if (prng_chance(&prng, 1, 2)) {
         return;
     }

@@ -145,6 +145,7 @@ enum fault_kind {
     FAULT_DISK,    /* the next commit fails: the coordinator ends, and is started again */
     FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
     FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, stands still for a while */
+    FAULT_SECOND,  /* a second coordinator runs for a while, on an older copy of the ledger */
     FAULT_KINDS
 };
 

@@ -130,6 +130,13 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
         return;
     }
     uint32_t agent = link->agent;
+    if (link->second) {
+        second_hears(sim, index, &message->up);
+        return;
+    }
+    if (!coordinator_may_serve(sim, agent, &message->up)) {
+        return;
+    }
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
     if (is_link_of(sim, agent, index)) {
@@ -142,7 +149,7 @@ static void coordinator_link_down(struct sim *sim, uint32_t index)
     struct link *link = &sim->links[index];
     bool was_refused = !link->coordinator_open;
     link->coordinator_open = false;
-    if (!was_refused) {
+    if (!was_refused && !link->second) {
         if (is_link_of(sim, link->agent, index)) {
             agent_is_heard(sim, link->agent); /* its lease begins anew */
         }
@@ -168,6 +175,11 @@ static void agent_hears(struct sim *sim, uint32_t index, struct message *message
     if (sim->tracing) {
         char text[SIM_TRACE_BYTES];
         trace(sim, "c -> w%u: %s", link->agent, trace_down(&message->down, text));
+    }
+    if (message->down.type == AGENT_DOWN_WELCOME &&
+        !agent_takes_term(sim, link->agent, &message->down.welcome.term)) {
+        link_cut(sim, index, 1000);
+        return;
     }
     agent_step(sim, link->agent,
         &(struct agent_event){.type = AGENT_EVENT_DOWN, .down = &message->down}, message);
@@ -284,6 +296,9 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_RESUME:
         pause_ends(sim, happening->a, happening->b);
         break;
+    case ON_SECOND:
+        second_goes_on(sim);
+        break;
     case ON_MESH_STALL:
         mesh_stalls(sim, happening->a, happening->n);
         break;
@@ -372,6 +387,7 @@ static void world_make(struct sim *sim)
     sim->coordinator.clock = (struct machine_clock){.ppm = s->coordinator_ppm};
     sim->coordinator.pause = (struct pause){0};
     sim->coordinator.away_us = 0;
+    sim->second = (struct second){0};
     coordinator_boot(sim);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
     make_agents(sim);

@@ -69,7 +69,8 @@ enum happening_type {
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
     ON_CONTINUE,
-    ON_RESUME /* a: agent, NOBODY: the coordinator; b: its pause */
+    ON_RESUME, /* a: agent, NOBODY: the coordinator; b: its pause */
+    ON_SECOND  /* the second coordinator is started, or ends */
 };
 
 enum program_state {
@@ -197,6 +198,7 @@ struct mesh {
 struct link {
     uint32_t agent;
     uint32_t life;
+    bool second; /* to the second coordinator */
     bool agent_open;
     bool coordinator_open;
     bool cut;
@@ -223,6 +225,8 @@ struct agent {
     struct agent_core *core;
     struct machine_clock clock;
     struct pause pause;
+    struct term seen;   /* what its daemon keeps: the newest coordinator that it has obeyed */
+    struct term obeyed; /* the same, as we saw it */
     bool alive;
     uint32_t life;
     uint64_t boot_nonce;
@@ -294,6 +298,8 @@ struct coordinator {
     struct machine_clock clock;
     struct pause pause;
     uint64_t away_us; /* for so long it stood still, or could not write */
+    struct term term;
+    bool term_unstored;
     void *memory;
     size_t memory_bytes;
     uint32_t life;
@@ -318,6 +324,12 @@ struct sim {
     uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
     struct coordinator coordinator;
+    struct second {
+        bool waits; /* until all have obeyed a newer start */
+        bool runs;
+        struct term term;
+        uint64_t poll_until_us;
+    } second;
     struct store store;
     struct agent *agents;
     unsigned char *agent_memory;
@@ -395,6 +407,17 @@ void process_continue(struct sim *sim, uint32_t process);
 void coordinator_is_away(struct sim *sim, uint64_t length_us);
 /* Jobs with tasks on this worker may notice what befalls it. */
 void agent_touch(struct sim *sim, uint32_t agent);
+
+/* ---- second.c ---- */
+
+struct term term_of_start(const struct sim *sim, uint64_t start, uint64_t nonce);
+void second_begins(struct sim *sim);
+void second_goes_on(struct sim *sim);
+void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up);
+/* As coordinator/daemon: before its core hears of a hello. */
+bool coordinator_may_serve(struct sim *sim, uint32_t agent, const struct agent_up *up);
+/* As worker/host/daemon: false: its link ends. */
+bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term);
 
 /* ---- pause.c ---- */
 

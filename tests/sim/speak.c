@@ -409,7 +409,9 @@ void speak(struct sim *sim, const struct core_action *action)
         welcome(sim, &sim->links[action->welcome.link.n - 1]);
         send_one(sim, action->welcome.link,
             &(struct agent_down){.type = AGENT_DOWN_WELCOME,
-                .welcome = {.worker = action->welcome.worker, .lease_us = SCENARIO_LEASE_US}});
+                .welcome = {.worker = action->welcome.worker,
+                    .lease_us = SCENARIO_LEASE_US,
+                    .term = sim->coordinator.term}});
         break;
     case CORE_ACTION_REFUSE:
         link_refuse(

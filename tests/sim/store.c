@@ -493,6 +493,7 @@ void store_open(struct sim *sim)
     }
     sim->store.job_max = 0;
     sim->store.job_max_durable = 0;
+    sim->store.term_start = 0;
     sim->store.full_until_us = 0;
     sim->store.fails = false;
 }

@@ -73,6 +73,7 @@ struct store {
     uint32_t transaction_capacity;
     uint64_t job_max; /* highest id given out, as written */
     uint64_t job_max_durable;
+    uint64_t term_start;    /* newest start of a coordinator that spoke */
     uint64_t full_until_us; /* its disk is */
     bool fails;             /* the next commit does, for good */
 };

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A second coordinator, started on an older copy of the ledger while the first one runs on. A
+ * worker that has obeyed the first one's newer start is refused by it, and refuses it: so it serves
+ * nobody, and all that is to be seen of it is its term, judged as the daemons do. */
+#include "common/pure/assert.h"
+#include "sim.h"
+
+#define CLUSTER 1
+#define POLL_US 200000
+
+typedef unsigned long long ull;
+
+/* Drawn from nothing that anything else is drawn from. */
+struct term term_of_start(const struct sim *sim, uint64_t start, uint64_t nonce)
+{
+    return (struct term){
+        .cluster = CLUSTER, .start = start, .nonce = prng_mix(sim->seed ^ prng_mix(nonce))};
+}
+
+/* Those who have not obeyed a start that is newer than the copy may yet serve it. */
+static bool all_know_better(const struct sim *sim, uint64_t start)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < sim->scenario.agents && all; i++) {
+        all = sim->agents[i].seen.start >= start;
+    }
+    return all;
+}
+
+void second_begins(struct sim *sim)
+{
+    struct second *second = &sim->second;
+    if (second->waits || second->runs) {
+        return;
+    }
+    *second = (struct second){.waits = true,
+        .term = term_of_start(sim, sim->store.term_start + 1, UINT64_MAX - second->term.start),
+        .poll_until_us = sim->now_us + 10 * SCENARIO_LEASE_US};
+    trace(sim, "somebody copies the ledger");
+    coordinator_crash(sim, false);
+    later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+}
+
+static void start(struct sim *sim)
+{
+    struct second *second = &sim->second;
+    second->waits = false;
+    second->runs = true;
+    trace(sim, "a second coordinator is started on the copy: start %llu", (ull)second->term.start);
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        const struct agent *a = &sim->agents[i];
+        if (a->alive && a->link != NOBODY && one_in(sim, 2)) {
+            link_cut(sim, a->link, SCENARIO_BLINK_US / 4);
+        }
+    }
+    later(sim, draw(sim, 1000000, 2 * SCENARIO_LEASE_US), ON_SECOND, 0, 0, 0);
+}
+
+static void stop(struct sim *sim)
+{
+    sim->second.runs = false;
+    trace(sim, "the second coordinator ends");
+    for (uint32_t i = 0; i < sim->link_count; i++) {
+        if (sim->links[i].second) {
+            link_cut(sim, i, 1000);
+        }
+    }
+}
+
+void second_goes_on(struct sim *sim)
+{
+    struct second *second = &sim->second;
+    if (second->runs) {
+        stop(sim);
+    } else if (all_know_better(sim, second->term.start)) {
+        start(sim);
+    } else if (sim->now_us < second->poll_until_us) {
+        later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+    } else {
+        second->waits = false;
+    }
+}
+
+/* Whether a worker that says this hello may be served by a coordinator of this term. */
+static bool may_serve(const struct term *own, const struct agent_up *up)
+{
+    enum term_verdict verdict = term_judge(&up->hello.seen, own);
+    return verdict == TERM_GOOD || verdict == TERM_FOREIGN;
+}
+
+void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up)
+{
+    if (up->type != AGENT_UP_HELLO) {
+        return;
+    }
+    if (!may_serve(&sim->second.term, up) && !mutant_goes_on(sim, MUTANT_TERMS_UNJUDGED)) {
+        link_refuse(sim, link, CADRE_FAILED_PRECONDITION, "it has obeyed a later start");
+        return;
+    }
+    struct agent_down down = {
+        .type = AGENT_DOWN_WELCOME, .welcome = {.worker = {1}, .term = sim->second.term}};
+    struct message *message = message_of_down(&sim->pool, &down);
+    send_down(sim, link, message);
+    message_drop(&sim->pool, message);
+}
+
+bool coordinator_may_serve(struct sim *sim, uint32_t agent, const struct agent_up *up)
+{
+    const struct term *own = &sim->coordinator.term;
+    if (up->type != AGENT_UP_HELLO || may_serve(own, up)) {
+        return true;
+    }
+    broken(sim, "TERM", "w%u is refused by start %llu, which is the newest: it has seen start %llu",
+        agent, (ull)own->start, (ull)up->hello.seen.start);
+    return false;
+}
+
+/* What the oracle knows of it is not what its daemon keeps. */
+static void check_obeys(struct sim *sim, uint32_t agent, const struct term *term)
+{
+    struct agent *a = &sim->agents[agent];
+    bool other = term->start == a->obeyed.start && term->nonce != a->obeyed.nonce;
+    if (a->obeyed.start > term->start || other) {
+        broken(sim, "TERM", "w%u has obeyed start %llu of the coordinator, and serves start %llu%s",
+            agent, (ull)a->obeyed.start, (ull)term->start, other ? ", another one" : "");
+    }
+    a->obeyed = *term;
+}
+
+bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term)
+{
+    struct agent *a = &sim->agents[agent];
+    enum term_verdict verdict = term_judge(&a->seen, term);
+    if (verdict != TERM_GOOD && verdict != TERM_FOREIGN &&
+        !mutant_goes_on(sim, MUTANT_TERMS_UNJUDGED)) {
+        trace(sim, "w%u refuses the coordinator of start %llu", agent, (ull)term->start);
+        return false;
+    }
+    check_obeys(sim, agent, term);
+    a->seen = *term;
+    return true;
+}
