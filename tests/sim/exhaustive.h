@@ -23,4 +23,14 @@ struct exhaustive_result {
 bool exhaustive_run(
     struct sim *sim, const struct exhaustive_bounds *bounds, struct exhaustive_result *result);
 
+/* Of the combinations of a joiner, two kills and a crash. */
+struct combined_bounds {
+    uint32_t variants;
+    uint64_t stride; /* between two events of the grid */
+};
+
+/* As exhaustive_run. */
+bool combined_run(
+    struct sim *sim, const struct combined_bounds *bounds, struct exhaustive_result *result);
+
 #endif

@@ -17,6 +17,7 @@
 #define MUTANT_SEEDS_MAX  10000
 #define CORPUS_LINE_BYTES 512
 #define REPORT_LINES      60
+#define COMBINED_VARIANT  100 /* from here on --tiny means the job of --combined */
 
 static struct sim the_sim;
 static char trace_lines[SIM_TRACE_LINES][SIM_TRACE_BYTES];
@@ -240,11 +241,54 @@ static int run_exhaustive(uint64_t level)
     return 0;
 }
 
+/* What the combinations are to find: a fault that only a crash, or only a death, shows. */
+static int run_combined_mutants(struct sim *sim, const struct combined_bounds *bounds)
+{
+    static const enum mutant planted[] = {MUTANT_PLAN_UNRECORDED, MUTANT_SOURCE_ELSEWHERE,
+        MUTANT_RAISED_UNSAID, MUTANT_HELLO_WATERMARK_IGNORED};
+    struct exhaustive_result result;
+    int escaped = 0;
+    for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
+        const struct mutant_case *expected = &mutant_cases[planted[i]];
+        sim->mutant = planted[i];
+        bool whole = combined_run(sim, bounds, &result);
+        bool caught = !whole && strstr(expected->caught_by, sim->broken) != NULL;
+        printf("%-24s %s %s after %" PRIu64 " runs: %s\n", expected->name,
+            caught ? "caught by" : "NOT CAUGHT BY", expected->caught_by, result.runs,
+            whole ? "nothing broke" : sim->why);
+        escaped += caught ? 0 : 1;
+    }
+    sim->mutant = MUTANT_NONE;
+    return escaped == 0 ? 0 : 1;
+}
+
+static int run_combined(uint64_t level)
+{
+    static const struct combined_bounds bounds[] = {{.variants = 1, .stride = 29},
+        {.variants = 4, .stride = 23}, {.variants = 8, .stride = 16}};
+    struct exhaustive_result result;
+    double start_s = seconds();
+    if (level >= sizeof(bounds) / sizeof(bounds[0])) {
+        fprintf(stderr, "sim: --combined takes 0 to 2\n");
+        return 2;
+    }
+    if (!combined_run(&the_sim, &bounds[level], &result)) {
+        printf("broke %s: %s\nagain: sim --tiny %u", the_sim.broken, the_sim.why,
+            result.variant + COMBINED_VARIANT);
+        print_placed(&the_sim);
+        printf("\n");
+        return 1;
+    }
+    printf("%" PRIu64 " runs, all of them whole: %" PRIu64 " events in %.2f s\n", result.runs,
+        result.events, seconds() - start_s);
+    return level == 0 ? run_combined_mutants(&the_sim, &bounds[level]) : 0;
+}
+
 /* One variant of the tiny job with the faults given as "event:kind:which". */
 static int run_tiny(uint32_t variant, int count, char **faults)
 {
     struct sim *sim = &the_sim;
-    for (int i = 0; i < count && i < 2; i++) {
+    for (int i = 0; i < count && i < PLACED_MAX; i++) {
         unsigned long long at;
         int kind;
         unsigned which;
@@ -255,7 +299,12 @@ static int run_tiny(uint32_t variant, int count, char **faults)
         sim->placed[i] =
             (struct placed_fault){.at_event = at, .kind = (enum fault_kind)kind, .which = which};
     }
-    scenario_tiny(&sim->scenario, variant);
+    if (variant >= COMBINED_VARIANT) {
+        variant -= COMBINED_VARIANT;
+        scenario_combined(&sim->scenario, variant);
+    } else {
+        scenario_tiny(&sim->scenario, variant);
+    }
     sim->tracing = true;
     sim->trace = trace_lines;
     sim_run_scenario(sim, variant);
@@ -269,7 +318,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: sim [--workers N] [--compare] --seeds FIRST:END | --survey FIRST:END |"
                     " --verbose SEED | --mutants |"
-                    " --corpus FILE | --scale WORKERS | --exhaustive LEVEL |"
+                    " --corpus FILE | --scale WORKERS | --exhaustive LEVEL | --combined LEVEL |"
                     " --tiny VARIANT [EVENT:KIND:WHICH ...]\n");
     return 2;
 }
@@ -291,6 +340,9 @@ static int act(const char *what, const char *value, uint32_t workers)
     }
     if (strcmp(what, "--exhaustive") == 0 && parse_u64(value, '\0', &first, &rest)) {
         return run_exhaustive(first);
+    }
+    if (strcmp(what, "--combined") == 0 && parse_u64(value, '\0', &first, &rest)) {
+        return run_combined(first);
     }
     if (strcmp(what, "--verbose") == 0 && parse_u64(value, '\0', &first, &rest)) {
         run_traced(&the_sim, first, workers);

@@ -218,7 +218,7 @@ static void draw_faults(struct scenario *s, struct prng *prng, bool later)
     for (int kind = FAULT_BLINK; kind < FAULT_FULL; kind++) {
         draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
     }
-    for (int kind = FAULT_FULL; later && kind < FAULT_KINDS; kind++) {
+    for (int kind = FAULT_FULL; later && kind < FAULT_JOIN; kind++) {
         struct prng own = {prng_mix(apart.state ^ (uint64_t)kind)};
         draw_kind(s, &own, (enum fault_kind)kind);
     }
@@ -380,4 +380,18 @@ void scenario_tiny(struct scenario *scenario, uint32_t variant)
     job->collectives = 1 + variant / 3 % 2;
     job->bucketed = variant / 6 % 2 == 1;
     job->restore_at = variant % 6 == 2 ? 3 : 0;
+}
+
+void scenario_combined(struct scenario *scenario, uint32_t variant)
+{
+    calm_cluster(scenario, 3);
+    scenario->join_us[COMBINED_JOINER] = UINT64_C(1000000000);
+    scenario->slots_total = 3;
+    struct scenario_job *job = &scenario->jobs[0];
+    *job = calm_job(3, 1 + variant % 2);
+    add_segment(job, 1, 0, 3);
+    add_segment(job, 2, 0, 1);
+    job->checkpoint_every = 2;
+    job->collectives = 1 + variant / 2 % 2;
+    job->bucketed = variant / 4 % 2 == 1;
 }

@@ -146,6 +146,7 @@ enum fault_kind {
     FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
     FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, stands still for a while */
     FAULT_SECOND,  /* a second coordinator runs for a while, on an older copy of the ledger */
+    FAULT_JOIN,    /* a worker comes that was never there; of no drawn scenario */
     FAULT_KINDS
 };
 
@@ -187,5 +188,10 @@ void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t worke
 
 /* One elastic job of three tasks on four workers of one slot, a few steps, nothing happens. */
 void scenario_tiny(struct scenario *scenario, uint32_t variant);
+
+/* One elastic job of two or three tasks and four steps on three workers of one slot, of which one
+ * is not there before it joins. */
+#define COMBINED_JOINER 2
+void scenario_combined(struct scenario *scenario, uint32_t variant);
 
 #endif

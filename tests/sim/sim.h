@@ -29,6 +29,7 @@
 #define SIM_TRACE_BYTES 220
 #define AGENT_HELD_MAX  32
 #define CANCEL_CALLS    (UINT64_C(1) << 32) /* calls from here on are cancels, by job */
+#define PLACED_MAX      4
 #define POSITIONS_MAX   SCENARIO_STEPS_MAX
 
 enum happening_type {
@@ -363,7 +364,7 @@ struct sim {
         uint64_t at_event; /* 0: none */
         enum fault_kind kind;
         uint32_t which;
-    } placed[2];
+    } placed[PLACED_MAX];
     uint64_t planned_us; /* when the newest generation was planned */
     uint64_t broke_us;   /* when a task died in a running job */
     uint64_t resumed_us; /* when the first step after that was applied by all */
