@@ -347,6 +347,11 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
                 (ull)job->stored->tasks[slot].incarnation);
         }
     }
+    if (crew_is(&job->plan->crew) && plan->roster_count > 0 &&
+        (plan->roster_count != 1 || plan->roster[0].slot != 0)) {
+        broken(sim, "CREW", "job %llu: a generation of %zu, the first is task %u: not its chief",
+            (ull)job->id.n, plan->roster_count, plan->roster[0].slot);
+    }
     if (plan->roster_count > job->plan->tasks) {
         broken(sim, "RANKS", "job %llu: a generation of %zu", (ull)job->id.n, plan->roster_count);
     }

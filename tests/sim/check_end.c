@@ -20,7 +20,7 @@ static uint32_t generations_max(const struct sim *sim, const struct job *job)
 static bool names(const struct job *job, uint32_t slot)
 {
     char name[32];
-    snprintf(name, sizeof(name), "task %u ", slot);
+    snprintf(name, sizeof(name), crew_is(&job->plan->crew) ? "(slot %u)" : "task %u ", slot);
     return strstr(job->stored->ended_as.text, name) != NULL;
 }
 
@@ -40,7 +40,8 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     }
     /* One that is killed while its job leaves for good is excused. */
     bool died = job->own_ends == 1 && !job->quit && job->touches == 0 && plan->limit_us == 0;
-    if (died && plan->max_restarts == 0 && plan->tasks == plan->tasks_min) {
+    if (died && !crew_is(&plan->crew) && plan->max_restarts == 0 &&
+        plan->tasks == plan->tasks_min) {
         return "succeeded, but a task of it had died and none could be replaced";
     }
     bool whole = job->stored->done && job->stored->done_position == plan->steps;

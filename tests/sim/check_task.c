@@ -114,6 +114,9 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
 void check_left(struct sim *sim, const struct process *process)
 {
     const struct job *job = &sim->jobs[process->job];
+    if (crew_attends(sim, process)) {
+        return; /* of no generation of the ledger */
+    }
     bool by_itself = process->program == PROGRAM_DEAD && process->exit.code == 0 &&
                      process->exit.signal == 0 && process->out_told;
     if (by_itself && job->mesh != NOBODY &&

@@ -91,6 +91,8 @@ static bool is_lost(struct sim *sim, const struct core_record *record)
         return mutant_acts(sim, MUTANT_CHECKPOINT_UNRECORDED);
     case CORE_RECORD_DONE:
         return mutant_acts(sim, MUTANT_DONE_UNRECORDED);
+    case CORE_RECORD_BACKED:
+        return mutant_acts(sim, MUTANT_BACKED_UNRECORDED);
     case CORE_RECORD_DRAINED:
         return mutant_goes_on(sim, MUTANT_DRAIN_UNRECORDED);
     default:

@@ -33,7 +33,8 @@ static void adopt(struct sim *sim, uint32_t agent)
             a->held[i] = NOBODY;
         } else if (process != NULL) {
             bool ended = process->program == PROGRAM_DEAD;
-            const struct agent_down down = {.type = AGENT_DOWN_START, .start.task = process->ref};
+            const struct agent_down down = {.type = AGENT_DOWN_START,
+                .start = {.task = process->ref, .spec.crew = sim->jobs[process->job].plan->crew}};
             process->life = a->life;
             process->publish++;
             agent_step(sim, agent,
@@ -62,6 +63,7 @@ void agent_boot(struct sim *sim, uint32_t agent)
     bool adopts = a->life > 0 && a->adopts;
     if (a->life > 0 && !adopts) {
         end_orphans(sim, a);
+        crew_forgets(sim, agent, (struct job_id){0});
     }
     a->alive = true;
     a->draining = false;
@@ -209,6 +211,7 @@ static void prepare(
     process->state.once = prng_next(&sim->prng); /* whatever its program starts with */
     if (message != NULL && message->down.type == AGENT_DOWN_START) {
         restore(job, process, &message->down.start);
+        crew_prepared(sim, index, message->down.start.predecessor);
     }
     uint32_t newest = job->processes[ref.slot];
     if (newest != NOBODY && sim->processes[newest].ref.incarnation == ref.incarnation &&
@@ -433,6 +436,7 @@ static void carry_out(
         broken(sim, "REFUSED", "a correct task was refused: %s", action->text);
         break;
     case AGENT_ACTION_FORGET_JOB:
+        crew_forgets(sim, agent, action->task.job);
         break;
     case AGENT_ACTION_FORGET:
         release_held(a, index);

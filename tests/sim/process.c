@@ -129,7 +129,7 @@ static void signalled(struct sim *sim, uint32_t index, int signal)
 
 /* ---- the core's actions ---- */
 
-static void frame_up(struct sim *sim, uint32_t index, const struct task_up *up)
+void process_say(struct sim *sim, uint32_t index, const struct task_up *up)
 {
     struct process *process = &sim->processes[index];
     uint64_t at_us = sim->now_us + draw(sim, 5, 100);
@@ -192,7 +192,7 @@ static void carry_out(struct sim *sim, uint32_t index, const struct task_action 
     }
     switch (action->type) {
     case TASK_ACTION_SEND:
-        frame_up(sim, index, &action->up);
+        process_say(sim, index, &action->up);
         break;
     case TASK_ACTION_FORM:
         form(sim, index);
@@ -251,6 +251,9 @@ void process_hear(struct sim *sim, uint32_t index, const struct task_down *down)
     }
     if (process->program != PROGRAM_DEAD && process->core.phase != 0) {
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
+        if (down->type == TASK_DOWN_MEMBERS) {
+            crew_hears(sim, index, &down->members);
+        }
     }
 }
 
@@ -350,6 +353,7 @@ static void ticks(struct sim *sim, uint32_t index)
     const struct task_core *core = &process->core;
     bool stands = core->ticked == core->position;
     later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
+    crew_ticks(sim, index);
     if (!stands || core->told == core->position || !mutant_acts(sim, MUTANT_STANDS_UNTOLD)) {
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_TICK});
     }

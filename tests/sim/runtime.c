@@ -343,6 +343,9 @@ void program_computed(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
+    if (task_core_may_enter(&process->core, position) && !crew_pushes(sim, index)) {
+        return;
+    }
     process->program = PROGRAM_IDLE;
     process->collective = 0;
     if (!task_core_may_enter(&process->core, position)) {

@@ -19,6 +19,7 @@ trap 'rm -rf "$folder"' EXIT
 "$other" -std=c11 -O0 -D_GNU_SOURCE "-DCADRE_VERSION=\"$4\"" -I"$source" -I"$source/common/include" \
     "$source"/common/pure/*.c "$source"/common/model/*.c \
     "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
+    "$source"/worker/library/ps/backing.c \
     "$source"/worker/core/*.c "$source"/tests/sim/*.c -o "$folder/sim"
 one=$("$sim" --workers 16 --seeds 0:100 | grep '^digest')
 two=$("$folder/sim" --workers 16 --seeds 0:100 | grep '^digest')

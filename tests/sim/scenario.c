@@ -293,6 +293,35 @@ static void draw_clocks(struct scenario *s, struct prng prng)
     }
 }
 
+static void make_crew(struct scenario_job *job, const struct crew *crew)
+{
+    job->crew = *crew;
+    job->tasks = (uint32_t)crew_tasks(crew);
+    job->tasks_min = job->tasks;
+    job->gpus = 0;
+    job->plain = false;
+    job->slow_slot = UINT64_MAX;
+    job->short_slot = UINT32_MAX;
+    job->short_data = false;
+    job->failing_slot = UINT32_MAX;
+}
+
+/* Drawn apart, too. */
+static void draw_crews(struct scenario *s, struct prng prng)
+{
+    prng.state = prng_mix(prng.state ^ 1001);
+    bool some = prng_chance(&prng, 1, 3);
+    for (uint32_t i = 0; some && i < s->job_count; i++) {
+        struct crew crew = {.workers = (uint32_t)between(&prng, 1, 2),
+            .servers = (uint32_t)between(&prng, 1, 3),
+            .evaluators = (uint32_t)between(&prng, 0, 1)};
+        crew.backups = prng_chance(&prng, 1, 2) && crew.servers > 1;
+        if (prng_chance(&prng, 1, 2) && crew_tasks(&crew) <= s->slots_total) {
+            make_crew(&s->jobs[i], &crew);
+        }
+    }
+}
+
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later)
 {
     scenario_clear(scenario, agents);
@@ -303,6 +332,7 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     draw_limits(scenario, *prng);
     if (later) {
         draw_clocks(scenario, *prng);
+        draw_crews(scenario, *prng);
     }
 }
 

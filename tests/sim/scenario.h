@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/model/crew.h"
 #include "common/pure/prng.h"
 
 /* Seeds from here on draw also what came into the world later; the others stay what they were. */
@@ -20,6 +21,7 @@
 #define SCENARIO_DEATHS_MAX   4
 #define SCENARIO_FAULTS_MAX   64
 #define SCENARIO_STEPS_MAX    64
+#define SCENARIO_CREW_MAX     12
 #define SCENARIO_STREAMS      3 /* 0: steps without samples; 1: training; 2: evaluation */
 
 #define SCENARIO_LEASE_US   UINT64_C(10000000)
@@ -86,6 +88,7 @@ struct scenario_job {
     uint32_t tasks;
     uint32_t tasks_min;
     uint32_t gpus; /* of each task */
+    struct crew crew;
     int32_t priority;
     uint32_t max_restarts;
     uint64_t wait_us;      /* 0: the default, which is long */

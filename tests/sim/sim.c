@@ -80,7 +80,8 @@ static void submit(struct sim *sim, uint32_t index)
                 .priority = plan->priority,
                 .max_restarts = plan->max_restarts,
                 .wait_us = plan->wait_us,
-                .time_limit_us = plan->limit_us},
+                .time_limit_us = plan->limit_us,
+                .crew = plan->crew},
             .restores = plan->restore_at != 0}};
     if (plan->restore_at != 0) {
         event.submit.checkpoint = origin_of(job, plan->restore_at);
@@ -419,6 +420,8 @@ static void world_reset(struct sim *sim)
     sim->coordinator.life = 0;
     sim->link_count = 0;
     sim->process_count = 0;
+    sim->memory_count = 0;
+    sim->memory_nonce = 0;
     sim->parked_count = 0;
     sim->mesh_count = 0;
     sim->member_count = 0;
@@ -540,6 +543,7 @@ void sim_free(struct sim *sim)
     free(sim->coordinator.places);
     store_free(sim);
     free(sim->parked);
+    free(sim->memories);
     free(sim->worker_agents);
     free(sim->agents);
     free(sim->agent_memory);

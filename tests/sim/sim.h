@@ -15,6 +15,7 @@
 #include "queue.h"
 #include "scenario.h"
 #include "store.h"
+#include "worker/library/ps/backing.h"
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
@@ -112,6 +113,44 @@ struct told {
     bool differs;
 };
 
+/* What a parameter server holds. */
+struct memory {
+    uint64_t nonce;
+    uint64_t generation; /* number */
+    uint64_t applied;    /* steps that were pushed */
+    bool whole;
+};
+
+/* What the server before this one has told it. */
+struct copy {
+    uint64_t from; /* incarnation; of older ones nothing is taken */
+    uint64_t nonce;
+    uint64_t generation;
+    uint64_t applied;
+    bool whole;
+};
+
+struct server {
+    uint32_t memory;
+    bool serves;
+    struct backing backing;
+    struct copy copy;
+};
+
+/* Memory that outlives processes on a host. */
+struct kept {
+    uint32_t job;
+    uint32_t slot;
+    uint64_t last; /* incarnation; 0: free */
+    uint32_t memory;
+};
+
+/* What a chief knows of a server. */
+struct known_memory {
+    uint64_t nonce;
+    uint64_t answered; /* steps */
+};
+
 /* A task's process, from PREPARE on. */
 struct process {
     struct task_ref ref;
@@ -168,6 +207,12 @@ struct process {
     uint64_t told_at; /* it told its value where all save, in mesh: */
     uint32_t told_in;
     bool out_told; /* that it was told to end without a word */
+    /* Of a crew. */
+    struct task_member members[SCENARIO_CREW_MAX];
+    uint32_t member_count;
+    struct generation members_of;
+    struct server server;
+    struct known_memory knows[SCENARIO_CREW_MAX];
 };
 
 /* All tasks of one generation, connected. */
@@ -243,6 +288,7 @@ struct agent {
     bool adopts;       /* its next life takes its tasks over */
     char name[16];
     uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
+    struct kept kept[AGENT_HELD_MAX];
 };
 
 /* Where a position lies in the program. */
@@ -345,6 +391,10 @@ struct sim {
     struct process *processes;
     uint32_t process_count;
     uint32_t process_capacity;
+    struct memory *memories;
+    uint32_t memory_count;
+    uint32_t memory_capacity;
+    uint64_t memory_nonce;
     struct happening *parked; /* of processes that are stopped */
     uint32_t parked_count;
     uint32_t parked_capacity;
@@ -408,6 +458,17 @@ void process_continue(struct sim *sim, uint32_t process);
 void coordinator_is_away(struct sim *sim, uint64_t length_us);
 /* Jobs with tasks on this worker may notice what befalls it. */
 void agent_touch(struct sim *sim, uint32_t agent);
+
+/* ---- crew.c ---- */
+
+bool crew_attends(const struct sim *sim, const struct process *process);
+void crew_prepared(struct sim *sim, uint32_t process, uint64_t predecessor);
+/* Its host keeps no memory any more; of `job` 0: of any. */
+void crew_forgets(struct sim *sim, uint32_t agent, struct job_id job);
+void crew_hears(struct sim *sim, uint32_t process, const struct task_members *members);
+void crew_ticks(struct sim *sim, uint32_t process);
+/* Whether all servers have answered for the step; else it is asked again, or has ended. */
+bool crew_pushes(struct sim *sim, uint32_t process);
 
 /* ---- second.c ---- */
 
@@ -494,6 +555,7 @@ void process_exit(struct sim *sim, uint32_t process, int32_t code, int32_t signa
 void process_signal(struct sim *sim, uint32_t process, int signal);
 void process_hear(struct sim *sim, uint32_t process, const struct task_down *down);
 void process_disconnect(struct sim *sim, uint32_t process, bool returns);
+void process_say(struct sim *sim, uint32_t process, const struct task_up *up);
 void process_say_streams(struct sim *sim, uint32_t process);
 /* What its program or its core waited for has happened. */
 void process_happens(struct sim *sim, const struct happening *happening);

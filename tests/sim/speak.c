@@ -46,7 +46,10 @@ static void answer(struct sim *sim, const struct core_action *action)
 static struct agent_start start_of(
     struct sim *sim, const struct core_job_view *view, struct task_ref task)
 {
-    struct agent_start start = {.task = task, .task_count = view->tasks};
+    struct agent_start start = {.task = task, .task_count = view->tasks, .spec.crew = view->crew};
+    struct core_task_view seen;
+    core_job_task(sim->coordinator.core, view->job, task.slot, &seen);
+    start.predecessor = seen.predecessor;
     if (view->restores && !mutant_acts(sim, MUTANT_RESTORE_FORGOTTEN)) {
         start.restores = true;
         start.checkpoint.position = view->checkpoint.position;
@@ -146,6 +149,12 @@ static struct roster_entry *roster_make(struct sim *sim, const struct core_job_v
     }
     if (view->generation.number > 1 && mutant_acts(sim, MUTANT_PLAN_TO_SUCCESSOR)) {
         roster[0].incarnation++;
+    }
+    if (crew_is(&view->crew) && mutant_acts(sim, MUTANT_ATTENDANT_PLANNED)) {
+        struct core_task_view server;
+        roster[0].slot = crew_first(&view->crew, ROLE_SERVER);
+        core_job_task(sim->coordinator.core, view->job, roster[0].slot, &server);
+        roster[0].incarnation = server.incarnation;
     }
     if (view->roster > 1 && mutant_acts(sim, MUTANT_TWO_OF_A_RANK)) {
         roster[1] = roster[0];
@@ -256,20 +265,32 @@ static void tell_crew(
     struct sim *sim, const struct core_action *action, const struct core_job_view *view)
 {
     enum core_tell tell = action->tell_job.tell;
+    const struct stored *stored = job_by_id(sim, view->job)->durable;
+    struct task_member *all = calloc(view->tasks, sizeof(*all));
     struct task_member *members = calloc(view->tasks, sizeof(*members));
     struct core_task_view *tasks = calloc(view->tasks, sizeof(*tasks));
     size_t count = 0;
-    CADRE_ASSERT(members != NULL && tasks != NULL);
+    CADRE_ASSERT(all != NULL && members != NULL && tasks != NULL);
     bool formed = view->formed && generation_equal(view->generation, action->tell_job.generation);
     for (uint32_t slot = 0; slot < view->tasks; slot++) {
         core_job_task(sim->coordinator.core, view->job, slot, &tasks[slot]);
         enum role role = crew_role(&view->crew, slot);
+        all[slot] = (struct task_member){.slot = slot,
+            .incarnation = tasks[slot].incarnation,
+            .lives = tasks[slot].lives,
+            .here = tasks[slot].here,
+            .address = "",
+            .backed = tasks[slot].backed};
         if (role == ROLE_CHIEF || role == ROLE_SERVER) {
-            members[count++] = (struct task_member){.slot = slot,
-                .incarnation = tasks[slot].incarnation,
-                .lives = tasks[slot].lives,
-                .here = tasks[slot].here,
-                .address = ""};
+            members[count++] = all[slot];
+        }
+        bool recorded = all[slot].backed.number == stored->tasks[slot].backed.number &&
+                        all[slot].backed.by == stored->tasks[slot].backed.by;
+        if (formed && tasks[slot].here && !recorded) {
+            broken(sim, "PERSIST",
+                "job %llu: server %u.%llu is told that %llu has its copy before that is recorded",
+                (unsigned long long)view->job.n, slot, (unsigned long long)tasks[slot].incarnation,
+                (unsigned long long)all[slot].backed.by);
         }
     }
     for (uint32_t slot = 0; slot < view->tasks && formed; slot++) {
@@ -287,12 +308,14 @@ static void tell_crew(
                 .down = {.type = TASK_DOWN_BYE, .generation = view->generation}}};
         if (tell == CORE_TELL_MEMBERS) {
             down.tell.down = (struct task_down){.type = TASK_DOWN_MEMBERS,
-                .members = {
-                    .generation = view->generation, .members = members, .member_count = count}};
+                .members = {.generation = view->generation,
+                    .members = slot == 0 ? all : members,
+                    .member_count = slot == 0 ? view->tasks : count}};
             memcpy(down.tell.down.members.key, &view->generation.nonce, sizeof(uint64_t));
         }
         send_one(sim, tasks[slot].link, &down);
     }
+    free(all);
     free(members);
     free(tasks);
 }
@@ -399,6 +422,20 @@ static void tell_task(struct sim *sim, const struct core_action *action)
                     .refused = {.code = action->tell_task.code, .text = action->tell_task.text}}}});
 }
 
+static void forget(struct sim *sim, struct job_id id, struct link_id only)
+{
+    const struct agent_down down = {.type = AGENT_DOWN_FORGET, .forget = id};
+    struct core_worker_view worker;
+    uint32_t cursor = 0;
+    const struct job *job = job_by_id(sim, id);
+    while (job != NULL && crew_is(&job->plan->crew) &&
+           core_worker_next(sim->coordinator.core, &cursor, &worker)) {
+        if (only.n == 0 || only.n == worker.link.n) {
+            send_one(sim, worker.link, &down);
+        }
+    }
+}
+
 void speak(struct sim *sim, const struct core_action *action)
 {
     switch (action->type) {
@@ -440,7 +477,9 @@ void speak(struct sim *sim, const struct core_action *action)
     case CORE_ACTION_TELL_TASK:
         tell_task(sim, action);
         break;
-    case CORE_ACTION_FORGET_JOB: /* what it frees is not in the model */
+    case CORE_ACTION_FORGET_JOB:
+        forget(sim, action->forget_job.job, action->forget_job.link);
+        break;
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
     case CORE_ACTION_RECORD:

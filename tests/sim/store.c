@@ -86,6 +86,9 @@ static void apply_task(struct stored *stored, const struct core_record *record)
     task->gone = false;
     task->lost = false;
     task->rank = NOBODY;
+    task->lives = record->task.lives;
+    task->lives_in = record->task.lives_in;
+    task->backed = (struct task_backed){.by = record->task.backed_by};
     struct text worker = text_begin(task->worker, sizeof(task->worker));
     text_add(&worker, record->task.worker);
     if (stored->incarnation_max < record->task.incarnation) {
@@ -190,7 +193,10 @@ static void apply(struct stored *stored, const struct entry *entry)
         apply_plan(stored, entry);
         break;
     case CORE_RECORD_BACKED:
-        break; /* no crew has backups here */
+        if (stored->tasks[record->backed.slot].incarnation == record->backed.incarnation) {
+            stored->tasks[record->backed.slot].backed = record->backed.backed;
+        }
+        break;
     case CORE_RECORD_CONTROL:
         stored->has_control = record->control.halt_kind != HALT_NONE;
         stored->halt_at = record->control.halt_at;
@@ -263,6 +269,9 @@ struct stored_task *store_places(struct sim *sim, const struct job *job)
         struct stored_task *task = &tasks[slot];
         task->incarnation = view.incarnation;
         task->rank = view.rank;
+        task->lives = view.lives;
+        task->lives_in = view.lives_in;
+        task->backed = view.backed;
         if (view.worker.n != 0) {
             uint32_t agent = sim->worker_agents[view.worker.n];
             snprintf(task->worker, sizeof(task->worker), "%s", sim->agents[agent].name);
@@ -419,7 +428,10 @@ static void restore_one(struct sim *sim, const struct job *job)
             .incarnation = task->incarnation,
             .rank = task->rank,
             .gone = task->gone,
-            .lost = task->lost};
+            .lost = task->lost,
+            .lives = task->lives,
+            .lives_in = task->lives_in,
+            .backed = task->backed};
         snprintf(given->worker, sizeof(given->worker), "%s", task->worker);
     }
     struct stream_position streams[STORED_STREAMS];

@@ -15,6 +15,9 @@ struct stored_task {
     uint32_t rank;
     bool gone;
     bool lost;
+    uint32_t lives;
+    uint64_t lives_in;
+    struct task_backed backed;
     char worker[16];
 };
 
