@@ -467,6 +467,7 @@ struct core_task_view {
     uint32_t slot;
     uint64_t incarnation;
     enum task_state state;
+    bool starts;             /* it is STARTING: its start is said, perhaps again */
     struct worker_id worker; /* 0: not placed */
     const char *worker_name; /* until the next step; "": not placed, or its worker is not known */
     struct link_id link;     /* 0: its agent is not connected */

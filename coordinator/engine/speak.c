@@ -62,7 +62,7 @@ static void start_job(struct engine *engine, struct job_id job, const struct lin
     for (uint32_t slot = 0; slot < view.tasks; slot++) {
         struct core_task_view task;
         core_job_task(engine->core, job, slot, &task);
-        if (task.state != TASK_STARTING || (again != NULL && task.link.n != again->n)) {
+        if (!task.starts || (again != NULL && task.link.n != again->n)) {
             continue;
         }
         engine_note_task(engine, job, slot);

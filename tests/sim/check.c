@@ -194,13 +194,6 @@ void check_started(struct sim *sim, const struct job *job)
     }
 }
 
-/* So long ago may have been decided what is recorded now, but for the turn itself. */
-static uint64_t held_us(const struct sim *sim)
-{
-    const struct hold *hold = &sim->coordinator.hold;
-    return hold->held ? coordinator_now(sim) - hold->since_us : 0;
-}
-
 /* Whether the coordinator heard from somebody of the job's generation, but this one, of late. */
 static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
 {
@@ -210,7 +203,7 @@ static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
             if (strcmp(a->name, task->worker) == 0 &&
-                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US + held_us(sim)) {
+                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US) {
                 return true;
             }
         }
@@ -236,7 +229,7 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
                  !process->ending && !process->stopped && a->alive && !a->pause.on;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;
     uint64_t now_us = coordinator_now(sim);
-    uint64_t turn_us = 2 * sim->scenario.turn_us + held_us(sim);
+    uint64_t turn_us = 2 * sim->scenario.turn_us;
     bool lately = now_us - a->heard_us <= turn_us;
     uint64_t silent_us = now_us - a->heard_us + (lately ? a->silent_us : 0);
     bool patient = silent_us < SCENARIO_REWIND_US;

@@ -59,9 +59,15 @@ void coordinator_boot(struct sim *sim)
     c->submitting = NOBODY;
 }
 
-uint64_t coordinator_now(const struct sim *sim)
+/* By the clock of its machine. */
+static uint64_t machine_now(const struct sim *sim)
 {
     return clock_shows(&sim->coordinator.clock, sim->now_us);
+}
+
+uint64_t coordinator_now(const struct sim *sim)
+{
+    return hold_core_time(&sim->coordinator.hold, machine_now(sim));
 }
 
 bool coordinator_takes_calls(const struct sim *sim)
@@ -235,9 +241,8 @@ static void note_action(struct sim *sim, size_t index)
 static uint64_t core_time(struct sim *sim)
 {
     const struct hold *hold = &sim->coordinator.hold;
-    uint64_t now_us = coordinator_now(sim);
-    return hold->held && mutant_goes_on(sim, MUTANT_HELD_CLOCK) ? now_us - hold->lag_us
-                                                                : hold_core_time(hold, now_us);
+    return hold->held && mutant_goes_on(sim, MUTANT_HELD_CLOCK) ? machine_now(sim) - hold->lag_us
+                                                                : coordinator_now(sim);
 }
 
 static void open_turn(struct sim *sim)
@@ -305,7 +310,7 @@ static bool commit_turn(struct sim *sim)
         if (is_ignored(sim, error.code)) {
             return true;
         }
-        if (!hold_takes(&c->hold, coordinator_now(sim), SCENARIO_RETRY_US, c->turn.count, &error)) {
+        if (!hold_takes(&c->hold, machine_now(sim), SCENARIO_RETRY_US, c->turn.count, &error)) {
             fail(sim, &error);
             return false;
         }
@@ -321,7 +326,7 @@ static bool commit_turn(struct sim *sim)
     if (c->hold.held && mutant_goes_on(sim, MUTANT_HELD_CLOCK)) {
         c->hold.held = false; /* and the core's clock did not stand still */
     }
-    hold_ends(&c->hold, coordinator_now(sim));
+    hold_ends(&c->hold, machine_now(sim));
     return true;
 }
 

@@ -109,8 +109,7 @@ static void agent_is_heard(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     uint64_t silent_us = coordinator_now(sim) - a->heard_us;
-    bool held = sim->coordinator.hold.held;
-    if (silent_us > a->silent_us || (silent_us > sim->scenario.turn_us && !held)) {
+    if (silent_us > a->silent_us || silent_us > sim->scenario.turn_us) {
         a->silent_us = silent_us;
     }
     a->heard_us = coordinator_now(sim);

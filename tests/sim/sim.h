@@ -10,12 +10,13 @@
 #include "clock.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
+#include "crew.h"
 #include "message.h"
 #include "mutant.h"
+#include "pause.h"
 #include "queue.h"
 #include "scenario.h"
 #include "store.h"
-#include "worker/library/ps/backing.h"
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
@@ -111,44 +112,6 @@ struct told {
     uint64_t digest;   /* of the first */
     uint32_t count;
     bool differs;
-};
-
-/* What a parameter server holds. */
-struct memory {
-    uint64_t nonce;
-    uint64_t generation; /* number */
-    uint64_t applied;    /* steps that were pushed */
-    bool whole;
-};
-
-/* What the server before this one has told it. */
-struct copy {
-    uint64_t from; /* incarnation; of older ones nothing is taken */
-    uint64_t nonce;
-    uint64_t generation;
-    uint64_t applied;
-    bool whole;
-};
-
-struct server {
-    uint32_t memory;
-    bool serves;
-    struct backing backing;
-    struct copy copy;
-};
-
-/* Memory that outlives processes on a host. */
-struct kept {
-    uint32_t job;
-    uint32_t slot;
-    uint64_t last; /* incarnation; 0: free */
-    uint32_t memory;
-};
-
-/* What a chief knows of a server. */
-struct known_memory {
-    uint64_t nonce;
-    uint64_t answered; /* steps */
 };
 
 /* A task's process, from PREPARE on. */
@@ -258,15 +221,6 @@ struct link {
     uint64_t down_last_us;
 };
 
-/* It stands still. */
-struct pause {
-    bool on;
-    bool suspended; /* with its machine, and its clock */
-    uint32_t number;
-    uint64_t since_us;
-    uint64_t until_us;
-};
-
 struct agent {
     struct agent_core *core;
     struct machine_clock clock;
@@ -279,7 +233,7 @@ struct agent {
     uint32_t link; /* NOBODY: none */
     uint64_t tick_at_us;
     uint64_t blocked_us; /* no link comes up before */
-    /* By the coordinator that is, last, by its clock; at first, when it was started. */
+    /* By the coordinator that is, last, by its core's clock; at first, when it was started. */
     uint64_t heard_us;
     uint64_t silent_us; /* for so long it was silent before that */
     bool faulty;        /* something happened that its jobs may notice; until its next welcome */
@@ -459,17 +413,6 @@ void coordinator_is_away(struct sim *sim, uint64_t length_us);
 /* Jobs with tasks on this worker may notice what befalls it. */
 void agent_touch(struct sim *sim, uint32_t agent);
 
-/* ---- crew.c ---- */
-
-bool crew_attends(const struct sim *sim, const struct process *process);
-void crew_prepared(struct sim *sim, uint32_t process, uint64_t predecessor);
-/* Its host keeps no memory any more; of `job` 0: of any. */
-void crew_forgets(struct sim *sim, uint32_t agent, struct job_id job);
-void crew_hears(struct sim *sim, uint32_t process, const struct task_members *members);
-void crew_ticks(struct sim *sim, uint32_t process);
-/* Whether all servers have answered for the step; else it is asked again, or has ended. */
-bool crew_pushes(struct sim *sim, uint32_t process);
-
 /* ---- second.c ---- */
 
 struct term term_of_start(const struct sim *sim, uint64_t start, uint64_t nonce);
@@ -480,13 +423,6 @@ void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up);
 bool coordinator_may_serve(struct sim *sim, uint32_t agent, const struct agent_up *up);
 /* As worker/host/daemon: false: its link ends. */
 bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term);
-
-/* ---- pause.c ---- */
-
-void pause_begins(struct sim *sim, uint32_t which);
-void pause_ends(struct sim *sim, uint32_t agent, uint32_t number);
-/* Whom it happens to stands still: it happens when that goes on. */
-bool pause_delays(struct sim *sim, const struct happening *happening);
 
 /* ---- trace.c ---- */
 
@@ -520,7 +456,7 @@ void coordinator_step(struct sim *sim, struct core_event *event);
 void coordinator_tick(struct sim *sim);
 /* A tick for each time since then that its core asked for, as if it had not stood still. */
 void coordinator_catches_up(struct sim *sim, uint64_t since_us);
-/* By its clock. */
+/* By the clock of its core, which stands still while a turn is held. */
 uint64_t coordinator_now(const struct sim *sim);
 /* Whether a client's call reaches it, and is not refused. */
 bool coordinator_takes_calls(const struct sim *sim);

@@ -98,8 +98,7 @@ static void start(struct sim *sim, struct job_id id, struct link_id only)
         if (only.n == 0 && task.link.n == 0) {
             job->touches++; /* lost its worker in this very turn, or will be told when it is back */
         }
-        if (task.link.n != 0 && task.state == TASK_STARTING &&
-            (only.n == 0 || task.link.n == only.n)) {
+        if (task.link.n != 0 && task.starts && (only.n == 0 || task.link.n == only.n)) {
             start_one(sim, &view, &task);
         }
     }

@@ -99,6 +99,14 @@ bool core_job_stream(
     return false;
 }
 
+/* A task is started before it is told to end. But one that its agent has listed may be over, and be
+ * forgotten there when it hears that: the next start would run its program once more. */
+static bool task_starts(const struct task *task)
+{
+    bool listed = task->listed_step != 0;
+    return task->state == TASK_STARTING && (task->dismissed == DISMISSED_NOT || !listed);
+}
+
 void core_job_task(
     const struct core *core, struct job_id id, uint32_t slot, struct core_task_view *ret_view)
 {
@@ -110,6 +118,7 @@ void core_job_task(
         .worker_name = "",
         .incarnation = task->incarnation,
         .state = task->state,
+        .starts = task_starts(task),
         .pid = task->pid,
         .has_exit = task->state == TASK_EXITED,
         .exit = {.code = task->exit_code, .signal = task->exit_signal},

@@ -135,8 +135,8 @@ static void give_all(struct crew_world *world, struct life *life)
 static void say(struct crew_world *world, const struct life *life)
 {
     const struct crew_server *self = server_of(world, life->ref.incarnation);
-    crew_world_said(world, life,
-        &(struct task_up){.type = TASK_UP_BACKED, .backed = self->backing.said});
+    crew_world_said(
+        world, life, &(struct task_up){.type = TASK_UP_BACKED, .backed = self->backing.said});
 }
 
 void crew_server_acts(struct crew_world *world, struct life *life)

@@ -64,7 +64,7 @@ static void starts(struct crew_world *world, struct link_id only)
         core_job_task(world->core, job, slot, &task);
         struct task_ref ref = {job, slot, task.incarnation};
         uint32_t w = worker_of(world, task.link);
-        bool meant = task.state == TASK_STARTING && (only.n == 0 || only.n == task.link.n);
+        bool meant = task.starts && (only.n == 0 || only.n == task.link.n);
         if (!meant || w == WORKERS || crew_world_life(world, ref) != NULL) {
             continue;
         }

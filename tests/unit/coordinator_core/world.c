@@ -186,7 +186,7 @@ static void hear_start(struct world *world, struct job_id job, uint64_t link)
             known |= process->life != NOT_THERE && task_ref_equal(process->ref, ref);
             place = place == NULL && process->life == NOT_THERE ? process : place;
         }
-        if (known || task.state != TASK_STARTING || (link != 0 && task.link.n != link)) {
+        if (known || !task.starts || (link != 0 && task.link.n != link)) {
             continue;
         }
         assert_non_null(place);
