@@ -119,7 +119,10 @@ void check_left(struct sim *sim, const struct process *process)
     }
     bool by_itself = process->program == PROGRAM_DEAD && process->exit.code == 0 &&
                      process->exit.signal == 0 && process->out_told;
-    if (by_itself && job->mesh != NOBODY &&
+    /* Its job was preempted, and has gone on elsewhere since: the program knows that it is not
+     * done. */
+    bool stopped = process->core.halt_kind == HALT_STOP && process->core.reason == REPORT_HALT;
+    if (by_itself && !stopped && job->mesh != NOBODY &&
         !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
         broken(sim, "HALT",
             "job %llu task %u of generation %llu was told bye, the final one is %llu",
