@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+struct sim;
+
 enum mutant {
     MUTANT_NONE = 0,
     /* coordinator: what is recorded, and when */
@@ -95,5 +97,10 @@ struct mutant_case {
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];
+
+/* true: this mutant is planted (and has now acted). */
+bool mutant_acts(struct sim *sim, enum mutant mutant);
+/* For faults that have to go on once they have begun. */
+bool mutant_goes_on(struct sim *sim, enum mutant mutant);
 
 #endif

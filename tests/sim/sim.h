@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 
+#include "check.h"
 #include "clock.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
@@ -589,35 +590,5 @@ void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);
 struct mesh *mesh_of(struct sim *sim, const struct process *process);
 uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank);
 uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation generation);
-
-/* ---- check.c: what is said and recorded ---- */
-
-void check_cores(struct sim *sim, uint32_t agent, bool whole);
-void check_spoken(struct sim *sim, const struct core_action *action);
-void check_started(struct sim *sim, const struct job *job);
-void check_drains(struct sim *sim);
-void check_record(struct sim *sim, struct job *job, const struct core_record *record);
-void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan);
-void check_release(struct sim *sim, const struct job *job, const struct task_release *release);
-void check_bye(struct sim *sim, const struct job *job);
-
-/* ---- check_task.c: what tasks do ---- */
-
-void check_source(struct sim *sim, const struct job *job, const struct mesh *mesh);
-void check_enter(struct sim *sim, const struct process *process, uint64_t position);
-void check_applied(struct sim *sim, const struct process *process, uint64_t position);
-void check_left(struct sim *sim, const struct process *process);
-void check_running(struct sim *sim, uint32_t agent);
-
-/* ---- check_end.c: how it all ended ---- */
-
-void check_outcomes(struct sim *sim);
-
-/* ---- mutant.c ---- */
-
-/* true: this mutant is planted (and has now acted). */
-bool mutant_acts(struct sim *sim, enum mutant mutant);
-/* For faults that have to go on once they have begun. */
-bool mutant_goes_on(struct sim *sim, enum mutant mutant);
 
 #endif

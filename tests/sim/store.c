@@ -159,6 +159,19 @@ static void apply_exit(struct stored *stored, const struct core_record *record)
     }
 }
 
+static void apply_started(struct stored *stored, const struct entry *entry)
+{
+    stored->started = true;
+    stored->first_us = stored->first_us == 0 ? entry->at_us : stored->first_us;
+    stored->incarnation_max = entry->record.incarnation_max;
+    memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
+    for (uint32_t slot = 0; slot < stored->task_count; slot++) {
+        if (stored->tasks[slot].worker[0] == '\0') { /* not placed; of an earlier start */
+            stored->tasks[slot].incarnation = 0;
+        }
+    }
+}
+
 static void apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
@@ -173,15 +186,7 @@ static void apply(struct stored *stored, const struct entry *entry)
         }
         break;
     case CORE_RECORD_STARTED:
-        stored->started = true;
-        stored->first_us = stored->first_us == 0 ? entry->at_us : stored->first_us;
-        stored->incarnation_max = record->incarnation_max;
-        memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
-        for (uint32_t slot = 0; slot < stored->task_count; slot++) {
-            if (stored->tasks[slot].worker[0] == '\0') { /* not placed; of an earlier start */
-                stored->tasks[slot].incarnation = 0;
-            }
-        }
+        apply_started(stored, entry);
         break;
     case CORE_RECORD_QUEUED:
         apply_queued(stored);

@@ -79,7 +79,8 @@ static const char version_3_places[] =
 
 /* What came later is left out. */
 #define COPY(table, columns) "INSERT INTO " table " SELECT job, " columns " FROM newer." table ";"
-#define CHECKPOINT_COLUMNS   "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
+
+#define SAVED_COLUMNS "position, number, nonce, shared, path, manifest_bytes, manifest_sha256"
 static const char copy[] =
     "INSERT INTO meta SELECT 3, secret, job_id_max FROM newer.meta;"
     "INSERT INTO job SELECT id, spec, tasks, priority, submitted_us, started_us, ended_us,"
@@ -89,15 +90,15 @@ static const char copy[] =
         COPY("watermark", "number, nonce, up_to, stream, epoch, first, steps, start")
             COPY("end_of_data", "stream, epoch, first, steps, start")
                 COPY("done", "number, nonce, position")
-                    COPY("task_exit", "slot, incarnation, state, code, signal, text") COPY("origin",
-                        CHECKPOINT_COLUMNS) COPY("checkpoint", CHECKPOINT_COLUMNS) COPY("task",
-                        "slot, incarnation, worker, lives, lives_in") COPY("roster", "members")
-                        COPY("control", "number, nonce, halt_at, halt_kind, halt_stream")
-                            COPY("stream", "stream, name, samples, shares")
-                                COPY("feed", "stream, epoch, start, first, epoch_steps, steps,"
-                                             " samples, fed_0, fed_1, expected_0, expected_1,"
-                                             " provable")
-                                    COPY("ending", "state, code, exit_code, text, committed");
+                    COPY("task_exit", "slot, incarnation, state, code, signal, text")
+                        COPY("origin", SAVED_COLUMNS) COPY("checkpoint", SAVED_COLUMNS) COPY("task",
+                            "slot, incarnation, worker, lives, lives_in") COPY("roster", "members")
+                            COPY("control", "number, nonce, halt_at, halt_kind, halt_stream")
+                                COPY("stream", "stream, name, samples, shares")
+                                    COPY("feed", "stream, epoch, start, first, epoch_steps, steps,"
+                                                 " samples, fed_0, fed_1, expected_0, expected_1,"
+                                                 " provable")
+                                        COPY("ending", "state, code, exit_code, text, committed");
 
 static void execute(sqlite3 *database, const char *sql)
 {
