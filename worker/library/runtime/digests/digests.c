@@ -71,7 +71,9 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         CADRE_TRY(state_hash_prepare(strategy, &part->hashes[i], error));
     }
-    return state_hash_shared(strategy, &part->hashes[0], error);
+    CADRE_TRY(state_hash_shared(strategy, &part->hashes[0], error));
+    part->took_us = clock_monotonic_us() - part->begun_us;
+    return CADRE_OK;
 }
 
 /* The chief says when all compare next: at the latest where a checkpoint is taken, which is not
@@ -82,8 +84,8 @@ static uint32_t next_in(cadre_strategy *strategy, struct digests_part *part)
     uint64_t next = part->next;
     uint64_t checkpoint = checkpoint_next(strategy, position);
     if (part->due) {
-        next = position +
-               interval_hashed(&part->interval, position, part->begun_us, clock_monotonic_us());
+        next = position + interval_hashed(&part->interval, position, part->begun_us,
+                              part->begun_us + part->took_us);
     } else if (checkpoint_taken_at(strategy, position)) {
         next = position + 1; /* somebody asked for it */
     }
@@ -102,11 +104,14 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
     }
     if (part->due) {
         struct state_hashes *hashes = &part->hashes[replica->local];
+        uint64_t begun_us = clock_monotonic_us();
         if (replica->local > 0) {
             state_hash_share(strategy, &part->hashes[0], hashes);
         }
         CADRE_TRY(state_hash_own(strategy, replica->local, hashes, error));
         replica->digest = state_digest(hashes);
+        /* Not what other parts did since the beginning, such as to copy a checkpoint. */
+        part->took_us += replica->local == 0 ? clock_monotonic_us() - begun_us : 0;
     }
     if (replica->local == 0) {
         strategy->step.compares_in = strategy->roster.rank == 0 ? next_in(strategy, part) : 0;

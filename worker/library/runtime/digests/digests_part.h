@@ -18,6 +18,7 @@ struct digests_part {
     struct compare_interval interval;
     bool due;          /* of the step at hand */
     uint64_t begun_us; /* when its state was begun to be hashed */
+    uint64_t took_us;  /* the hashing itself, so far */
     uint64_t next;     /* a step from this position on is due; POSITION_NONE: none is */
     /* Replicas were found to differ, and nobody was told. Written by local replica 0, before it
      * returns. */
