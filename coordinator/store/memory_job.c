@@ -22,7 +22,7 @@ static int by_generation(const void *a, const void *b)
     return COMPARE(one->generation.number, other->generation.number);
 }
 
-static int by_epoch(const void *a, const void *b)
+int memory_job_by_epoch(const void *a, const void *b)
 {
     const struct cursor *one = a;
     const struct cursor *other = b;
@@ -34,7 +34,7 @@ static int by_run(const void *a, const void *b)
 {
     const struct store_epoch *one = a;
     const struct store_epoch *other = b;
-    int order = by_epoch(&one->cursor, &other->cursor);
+    int order = memory_job_by_epoch(&one->cursor, &other->cursor);
     return order != 0 ? order : COMPARE(one->cursor.begin, other->cursor.begin);
 }
 
@@ -45,15 +45,23 @@ static int by_position(const void *a, const void *b)
     return COMPARE(one->position, other->position);
 }
 
+static int by_verified(const void *a, const void *b)
+{
+    const struct verified *one = a;
+    const struct verified *other = b;
+    return COMPARE(one->position, other->position);
+}
+
 static const struct rows empty[TABLE_COUNT] = {
     [TABLE_PLACES] = {.item_bytes = sizeof(struct place_row), .compare = by_number},
     [TABLE_EXITS] = {.item_bytes = sizeof(struct store_task_exit), .compare = by_number},
     [TABLE_PLANS] = {.item_bytes = sizeof(struct store_plan), .compare = by_generation},
     [TABLE_MEMBERS] = {.item_bytes = sizeof(struct member_row), .compare = by_number},
     [TABLE_STREAMS] = {.item_bytes = sizeof(struct stream_row), .compare = by_number},
-    [TABLE_ENDS] = {.item_bytes = sizeof(struct cursor), .compare = by_epoch},
+    [TABLE_ENDS] = {.item_bytes = sizeof(struct cursor), .compare = memory_job_by_epoch},
     [TABLE_FEEDS] = {.item_bytes = sizeof(struct store_epoch), .compare = by_run},
-    [TABLE_CHECKPOINTS] = {.item_bytes = sizeof(struct core_checkpoint), .compare = by_position}};
+    [TABLE_CHECKPOINTS] = {.item_bytes = sizeof(struct core_checkpoint), .compare = by_position},
+    [TABLE_VERIFIED] = {.item_bytes = sizeof(struct verified), .compare = by_verified}};
 
 void memory_job_init(struct memory_job *job, const struct store_record *record)
 {
@@ -126,6 +134,8 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
         return TABLE_ENDS;
     case CORE_RECORD_CHECKPOINT:
         return TABLE_CHECKPOINTS;
+    case CORE_RECORD_VERIFIED:
+        return TABLE_VERIFIED;
     case CORE_RECORD_TASK_EXIT:
         return TABLE_EXITS;
     case CORE_RECORD_JOB:
@@ -133,7 +143,6 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_BACKED:
     case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_ORIGIN:
-    case CORE_RECORD_VERIFIED:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
     case CORE_RECORD_DONE:
@@ -166,6 +175,8 @@ cadre_status memory_job_prepare(
     bool room = extra == 0 || rows_promise(&job->tables[table], extra);
     if (room && core->type == CORE_RECORD_PLAN) {
         room = rows_promise(&job->tables[TABLE_MEMBERS], record->place_count);
+    } else if (room && core->type == CORE_RECORD_CHECKPOINT && core->checkpoint.digest != 0) {
+        room = rows_promise(&job->tables[TABLE_VERIFIED], 1);
     }
     return room ? CADRE_OK
                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -210,6 +221,11 @@ static bool end_begins_before(const void *item, const void *user)
     return ((const struct cursor *)item)->begin < *(const uint64_t *)user;
 }
 
+static bool is_verified_up_to(const void *item, const void *user)
+{
+    return ((const struct verified *)item)->position <= *(const uint64_t *)user;
+}
+
 /* What is left of the watermark: it still says which run position resume - 1 is of, or nothing. */
 static struct cursor cut_cursor(const struct cursor *cursor, uint64_t up_to, uint64_t resume)
 {
@@ -239,14 +255,12 @@ static void apply_plan(struct memory_job *job, const struct store_record *record
     }
     rows_filter(&job->tables[TABLE_FEEDS], feed_begins_before, &resume);
     rows_filter(&job->tables[TABLE_ENDS], end_begins_before, &resume);
+    rows_filter(&job->tables[TABLE_VERIFIED], is_verified_up_to, &resume);
     restore->cursor = cut_cursor(&restore->cursor, job->up_to, resume);
     restore->generation = core->plan.generation;
     restore->resume = resume;
     restore->restarts = core->plan.restarts;
     restore->released = resume;
-    if (restore->verified.position > resume) {
-        restore->verified = (struct verified){0};
-    }
     job->up_to = resume;
 }
 
@@ -254,7 +268,8 @@ static bool is_other_run(const void *item, const void *user)
 {
     const struct store_epoch *epoch = item;
     const struct store_epoch *run = user;
-    return by_epoch(&epoch->cursor, &run->cursor) != 0 || epoch->cursor.begin >= run->cursor.begin;
+    return memory_job_by_epoch(&epoch->cursor, &run->cursor) != 0 ||
+           epoch->cursor.begin >= run->cursor.begin;
 }
 
 bool memory_job_is_another(const void *item, const void *user)
@@ -274,7 +289,8 @@ static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
     const struct store_epoch *kept = NULL;
     for (size_t i = 0; i < job->tables[TABLE_FEEDS].count; i++) {
         const struct store_epoch *epoch = rows_at(&job->tables[TABLE_FEEDS], i);
-        if (by_epoch(&epoch->cursor, cursor) == 0 && epoch->cursor.begin < oldest->position) {
+        if (memory_job_by_epoch(&epoch->cursor, cursor) == 0 &&
+            epoch->cursor.begin < oldest->position) {
             kept = epoch;
         }
     }
@@ -338,6 +354,15 @@ static void apply_queued(struct memory_job *job)
     restore->done_position = 0;
 }
 
+static void apply_checkpoint(struct memory_job *job, const struct core_checkpoint *saved)
+{
+    rows_put(&job->tables[TABLE_CHECKPOINTS], saved);
+    if (saved->digest != 0) {
+        rows_put(&job->tables[TABLE_VERIFIED],
+            &(struct verified){.position = saved->position, .digest = saved->digest});
+    }
+}
+
 static void apply_ended(struct memory_job *job, const struct store_record *record)
 {
     const struct core_ending *ended = &record->record->ended;
@@ -399,7 +424,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         rows_put(&job->tables[TABLE_ENDS], &core->end_of_data);
         break;
     case CORE_RECORD_CHECKPOINT:
-        rows_put(&job->tables[TABLE_CHECKPOINTS], &core->checkpoint);
+        apply_checkpoint(job, &core->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
         rows_filter(&job->tables[TABLE_CHECKPOINTS], memory_job_is_another, &core->lost.position);
@@ -412,7 +437,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         job->row.origin = core->checkpoint;
         break;
     case CORE_RECORD_VERIFIED:
-        restore->verified = core->verified;
+        rows_put(&job->tables[TABLE_VERIFIED], &core->verified);
         break;
     case CORE_RECORD_DONE:
         restore->done = true;
@@ -462,6 +487,13 @@ void memory_job_tasks(const struct memory_job *job, struct core_restore_task *re
     }
 }
 
+struct verified memory_job_verified(const struct memory_job *job)
+{
+    const struct rows *rows = &job->tables[TABLE_VERIFIED];
+    return rows->count > 0 ? *(const struct verified *)rows_at(rows, rows->count - 1)
+                           : (struct verified){0};
+}
+
 uint64_t memory_job_fed(const struct memory_job *job)
 {
     const struct rows *feeds = &job->tables[TABLE_FEEDS];
@@ -471,83 +503,4 @@ uint64_t memory_job_fed(const struct memory_job *job)
         restore_note_fed(&job->row.restore, &run->cursor, run->feed.steps, &fed);
     }
     return fed;
-}
-
-static void walk_plans(const struct memory_job *job, const struct store_walk *walk)
-{
-    const struct rows *plans = &job->tables[TABLE_PLANS];
-    size_t told = 0;
-    for (size_t i = 0; i < plans->count && (told < walk->plans_max || walk->plans_max == 0); i++) {
-        const struct store_plan *plan = rows_at(plans, i);
-        if (plan->generation.number >= walk->generation) {
-            walk->plan_row(walk->user, plan);
-            told++;
-        }
-    }
-}
-
-static void walk_streams(const struct memory_job *job, const struct store_walk *walk)
-{
-    const struct rows *streams = &job->tables[TABLE_STREAMS];
-    for (size_t i = 0; i < streams->count; i++) {
-        const struct stream_row *row = rows_at(streams, i);
-        walk->stream_row(walk->user, &(struct store_stream){.stream = row->stream,
-                                         .name = row->name,
-                                         .samples = row->samples,
-                                         .shares = row->shares});
-    }
-}
-
-static void tell_epoch(const struct memory_job *job, const struct store_epoch *run,
-    void (*visit)(void *user, const struct store_epoch *epoch), void *user)
-{
-    struct store_epoch epoch = *run;
-    const struct cursor *end = rows_find(&job->tables[TABLE_ENDS], &epoch.cursor);
-    epoch.cursor.steps = end != NULL ? end->steps : epoch.cursor.steps;
-    visit(user, &epoch);
-}
-
-static void walk_epochs(const struct memory_job *job, const struct store_walk *walk)
-{
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
-    const struct cursor from = {.stream = walk->stream, .epoch = walk->epoch};
-    size_t told = 0;
-    for (size_t i = 0; i < feeds->count && (told < walk->epochs_max || walk->epochs_max == 0);
-         i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
-        bool newer = next != NULL && by_epoch(&next->cursor, &run->cursor) == 0; /* tells more */
-        if (!newer && by_epoch(&run->cursor, &from) >= 0) {
-            tell_epoch(job, run, walk->epoch_row, walk->user);
-            told++;
-        }
-    }
-}
-
-static void walk_newest(const struct memory_job *job, const struct store_walk *walk)
-{
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
-    for (size_t i = 0; i < feeds->count; i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
-        if (next == NULL || next->cursor.stream != run->cursor.stream) {
-            tell_epoch(job, run, walk->newest_row, walk->user);
-        }
-    }
-}
-
-void memory_job_walk(const struct memory_job *job, const struct store_walk *walk)
-{
-    if (walk->plan_row != NULL) {
-        walk_plans(job, walk);
-    }
-    if (walk->stream_row != NULL) {
-        walk_streams(job, walk);
-    }
-    if (walk->epoch_row != NULL) {
-        walk_epochs(job, walk);
-    }
-    if (walk->newest_row != NULL) {
-        walk_newest(job, walk);
-    }
 }

@@ -15,6 +15,7 @@ enum table {
     TABLE_ENDS,    /* struct cursor, of each epoch whose end is known */
     TABLE_FEEDS,   /* struct store_epoch, of each run */
     TABLE_CHECKPOINTS,
+    TABLE_VERIFIED, /* struct verified */
     TABLE_COUNT
 };
 
@@ -65,9 +66,13 @@ void memory_job_settle(struct memory_job *job);
 void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks);
 /* The farthest position that a feed tells of. */
 uint64_t memory_job_fed(const struct memory_job *job);
+/* The newest of the positions whose states were found equal; all zero: none was. */
+struct verified memory_job_verified(const struct memory_job *job);
 /* Of epochs the newest run, with what is known of the epoch's end. */
 void memory_job_walk(const struct memory_job *job, const struct store_walk *walk);
 
+/* For rows: of two cursors, by (stream, epoch). */
+int memory_job_by_epoch(const void *a, const void *b);
 /* For rows_filter: the checkpoint `item` is not the one of the position `user`. */
 bool memory_job_is_another(const void *item, const void *user);
 

@@ -25,7 +25,8 @@ void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t s
 void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
     uint64_t steps, uint64_t *fed);
 
-/* The newest checkpoint may tell more than what is recorded of itself. */
+/* The checkpoint of another job that it goes on from may tell more than what is recorded of its own
+ * states. */
 void restore_note_verified(struct core_restore_job *restore);
 
 /* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where

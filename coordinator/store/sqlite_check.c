@@ -22,7 +22,7 @@ const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"origin", CHECKPOINT_COLUMNS, "the checkpoint that it goes on from", NULL},
     {"checkpoint", CHECKPOINT_COLUMNS, "its checkpoints", "'step ' || position"},
     {"lost", LOST_COLUMNS, "which checkpoint of it was damaged", NULL},
-    {"verified", VERIFIED_COLUMNS, "which of its states were found equal", NULL},
+    {"verified", VERIFIED_COLUMNS, "which of its states were found equal", "'step ' || position"},
     {"task", TASK_COLUMNS, "where its tasks were placed", "'task ' || slot"},
     {"backed", BACKED_COLUMNS, "which copies of its parameter servers count", "'task ' || slot"},
     {"roster", ROSTER_COLUMNS, "who its members are", NULL},

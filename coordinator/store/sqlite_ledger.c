@@ -87,6 +87,7 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
 struct ledger_reader {
     const struct store_walk *walk;
     void (*epoch_row)(void *user, const struct store_epoch *epoch);
+    void (*verified_row)(void *user, const struct verified *verified);
     uint64_t damaged; /* rows that were found so; they are not told */
 };
 
@@ -187,6 +188,47 @@ static cadre_status read_newest(struct statements *statements, struct job_id job
         values, visit_epoch, reader, error);
 }
 
+/* ---- verified positions ---- */
+
+#define VERIFIED_ROWS                                                                              \
+    "SELECT position, digest, " IS_DAMAGED("verified", VERIFIED_COLUMNS) " FROM verified"          \
+                                                                         " WHERE job = ?1"
+
+static cadre_status visit_verified(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct ledger_reader *reader = user;
+    reader->damaged += column_u64(row, 2);
+    if (reader->damaged == 0) {
+        reader->verified_row(reader->walk->user,
+            &(struct verified){.position = column_u64(row, 0), .digest = column_u64(row, 1)});
+    }
+    return CADRE_OK;
+}
+
+static cadre_status read_verified(struct statements *statements, struct job_id job,
+    struct ledger_reader *reader, struct cadre_error *error)
+{
+    const struct store_walk *walk = reader->walk;
+    const uint64_t from[] = {
+        job.n, walk->position, walk->verified_max != 0 ? walk->verified_max : UINT64_MAX};
+    static const char doing[] = "read which states of a job were found equal";
+    if (walk->verified_row != NULL) {
+        reader->verified_row = walk->verified_row;
+        CADRE_TRY(statements_each_of(statements, doing,
+            VERIFIED_ROWS " AND position >= ?2 ORDER BY position LIMIT ?3", from, visit_verified,
+            reader, error));
+    }
+    if (walk->newest_verified_row == NULL) {
+        return CADRE_OK;
+    }
+    reader->verified_row = walk->newest_verified_row;
+    return statements_each(statements, doing, VERIFIED_ROWS " ORDER BY position DESC LIMIT 1", job,
+        visit_verified, reader, error);
+}
+
+/* ---- all ---- */
+
 static cadre_status read_rows(struct statements *statements, struct job_id job,
     struct ledger_reader *reader, struct cadre_error *error)
 {
@@ -210,14 +252,17 @@ static cadre_status read_rows(struct statements *statements, struct job_id job,
     if (walk->epoch_row != NULL) {
         CADRE_TRY(read_epochs(statements, job, reader, error));
     }
-    return walk->newest_row != NULL ? read_newest(statements, job, reader, error) : CADRE_OK;
+    if (walk->newest_row != NULL) {
+        CADRE_TRY(read_newest(statements, job, reader, error));
+    }
+    return read_verified(statements, job, reader, error);
 }
 
 cadre_status statements_ledger(struct statements *statements, struct job_id job,
     const struct store_walk *walk, struct cadre_error *error)
 {
     static const char *const own[] = {NULL};
-    static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", NULL};
+    static const char *const tables[] = {"plan", "stream", "feed", "end_of_data", "verified", NULL};
     struct ledger_reader reader = {.walk = walk};
     CADRE_TRY(find_whole(statements, job, own, error));
     CADRE_TRY(read_rows(statements, job, &reader, error));

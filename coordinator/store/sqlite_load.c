@@ -200,8 +200,8 @@ static cadre_status load_parts(
         " FROM checkpoint WHERE job = ?1 ORDER BY position DESC LIMIT 1",
         id, take_checkpoint, restore, error));
     CADRE_TRY(statements_each(statements, "read which states of a job were found equal",
-        "SELECT " VERIFIED_COLUMNS " FROM verified WHERE job = ?1", id, take_verified, restore,
-        error));
+        "SELECT " VERIFIED_COLUMNS " FROM verified WHERE job = ?1 ORDER BY position DESC LIMIT 1",
+        id, take_verified, restore, error));
     restore_note_verified(restore);
     CADRE_TRY(statements_each(statements, "read how a job was being ended",
         "SELECT state, code, exit_code, text, committed FROM ending WHERE job = ?1", id,

@@ -104,12 +104,13 @@ const char schema_of_version_5[] =
                 ADD_SUM("roster") ADD_SUM("control") ADD_SUM("stream") ADD_SUM("feed")
                     ADD_SUM("ending");
 
-/* What was found equal of the states: with each checkpoint, and of each job. */
+/* What was found equal of the states: with each checkpoint, and each position of a job. */
 const char schema_of_version_6[] =
     "ALTER TABLE origin ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE checkpoint ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
-    "CREATE TABLE verified(" JOB_KEY
-    "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL);";
+    "CREATE TABLE verified(" JOB_COLUMN
+    "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL,"
+    "  PRIMARY KEY(job, position)) WITHOUT ROWID;";
 
 #define SCHEMA_SUM                                                                                 \
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \

@@ -298,12 +298,26 @@ static cadre_status write_end_of_data(
     return statements_run(statements, STATEMENT_END_OF_DATA, error);
 }
 
+static cadre_status write_verified(struct statements *statements, struct job_id job,
+    uint64_t position, uint64_t digest, struct cadre_error *error)
+{
+    sqlite3_stmt *put = statements->prepared[STATEMENT_VERIFIED];
+    bind_u64(put, 1, job.n);
+    bind_u64(put, 2, position);
+    bind_u64(put, 3, digest);
+    return statements_run(statements, STATEMENT_VERIFIED, error);
+}
+
 static cadre_status write_checkpoint(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
+    const struct core_checkpoint *saved = &core->checkpoint;
     bind_u64(statements->prepared[STATEMENT_CHECKPOINT], 1, core->job.n);
-    bind_checkpoint(statements->prepared[STATEMENT_CHECKPOINT], &core->checkpoint);
-    return statements_run(statements, STATEMENT_CHECKPOINT, error);
+    bind_checkpoint(statements->prepared[STATEMENT_CHECKPOINT], saved);
+    CADRE_TRY(statements_run(statements, STATEMENT_CHECKPOINT, error));
+    return saved->digest == 0
+               ? CADRE_OK
+               : write_verified(statements, core->job, saved->position, saved->digest, error);
 }
 
 static cadre_status write_lost(
@@ -316,16 +330,6 @@ static cadre_status write_lost(
     CADRE_TRY(statements_run(statements, STATEMENT_LOST, error));
     return run_for_job(
         statements, STATEMENT_DROP_CHECKPOINT, core->job, core->lost.position, error);
-}
-
-static cadre_status write_verified(
-    struct statements *statements, const struct core_record *core, struct cadre_error *error)
-{
-    sqlite3_stmt *put = statements->prepared[STATEMENT_VERIFIED];
-    bind_u64(put, 1, core->job.n);
-    bind_u64(put, 2, core->verified.position);
-    bind_u64(put, 3, core->verified.digest);
-    return statements_run(statements, STATEMENT_VERIFIED, error);
 }
 
 static cadre_status write_done(
@@ -427,7 +431,8 @@ cadre_status statements_write(
     case CORE_RECORD_ORIGIN:
         return write_origin(statements, core->job, &core->checkpoint, error);
     case CORE_RECORD_VERIFIED:
-        return write_verified(statements, core, error);
+        return write_verified(
+            statements, core->job, core->verified.position, core->verified.digest, error);
     case CORE_RECORD_DONE:
         return write_done(statements, core, error);
     case CORE_RECORD_TASK_EXIT:

@@ -93,13 +93,18 @@ struct store_walk {
     size_t plans_max;    /* at most so many; 0: all */
     uint32_t stream;     /* epochs of this stream from this one on, and of later streams, ... */
     uint64_t epoch;
-    size_t epochs_max; /* at most so many; 0: all */
+    size_t epochs_max;   /* at most so many; 0: all */
+    uint64_t position;   /* verified positions from this one on, ... */
+    size_t verified_max; /* at most so many; 0: all */
     /* Each in ascending order: plans by number, all streams, epochs by (stream, epoch). */
     void (*plan_row)(void *user, const struct store_plan *plan);
     void (*stream_row)(void *user, const struct store_stream *stream);
     void (*epoch_row)(void *user, const struct store_epoch *epoch);
     /* The newest epoch of each stream, in order of stream, wherever the others begin and end. */
     void (*newest_row)(void *user, const struct store_epoch *epoch);
+    void (*verified_row)(void *user, const struct verified *verified);
+    /* The newest of them, wherever the others begin and end. */
+    void (*newest_verified_row)(void *user, const struct verified *verified);
     void *user;
 };
 

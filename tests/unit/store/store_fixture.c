@@ -280,6 +280,11 @@ static void write_epoch(void *user, const struct store_epoch *epoch)
     fprintf(user, "\n");
 }
 
+static void write_verified(void *user, const struct verified *verified)
+{
+    fprintf(user, "  equal at %" PRIu64 " %" PRIx64 "\n", verified->position, verified->digest);
+}
+
 static void write_one_checkpoint(void *user, const struct core_checkpoint *checkpoint)
 {
     fprintf(user, "  checkpoint at %" PRIu64 " \"%s\"%s of ", checkpoint->position,
@@ -372,8 +377,11 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
     }
     write_restore(out, &job->restore);
     CADRE_TRY(ops->task_exits(writer->store, id, write_exit, out, error));
-    const struct store_walk walk = {
-        .plan_row = write_plan, .stream_row = write_stream, .epoch_row = write_epoch, .user = out};
+    const struct store_walk walk = {.plan_row = write_plan,
+        .stream_row = write_stream,
+        .epoch_row = write_epoch,
+        .verified_row = write_verified,
+        .user = out};
     CADRE_TRY(ops->ledger(writer->store, id, &walk, error));
     return ops->checkpoints(writer->store, id, write_one_checkpoint, out, error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which states were found equal, as both peers keep it: of checkpoints, and the newest of a job. */
+ * Which states were found equal, as both peers keep it: of checkpoints, and each position of a job
+ * that is recorded, until a plan cuts it off. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +32,27 @@ static void check_store(struct store *store, struct cadre_error *error)
     assert_ok(COMMIT(store, true, error, record_checkpoint_of(1, 40, "forty", 7)), error);
     assert_true(holds(store, "  verified 40 7\n"));
     assert_ok(COMMIT(store, true, error, record_checkpoint(1, 50, "fifty")), error);
-    assert_true(holds(store, "  verified 30 fffffffffffffffe\n"));
-    /* A plan cuts it off, or not. */
+    assert_true(holds(store, "  verified 40 7\n"));
+    assert_true(holds(store, "  equal at 0 5\n"
+                             "  equal at 20 ffffffffffffffff\n"
+                             "  equal at 30 fffffffffffffffe\n"
+                             "  equal at 40 7\n"
+                             "  checkpoint at 20 "));
+    /* What is kept of files is another matter. */
+    assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 40, error), error);
+    assert_true(holds(store, "  verified 40 7\n"));
+    /* A plan cuts off what lies beyond its beginning. */
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 30), record_watermark(1, 2, 60)), error);
     assert_true(holds(store, "  verified 30 fffffffffffffffe\n"));
     assert_ok(COMMIT(store, true, error, record_plan(1, 3, 29), record_watermark(1, 3, 60)), error);
-    assert_false(holds(store, "  verified "));
-    assert_ok(COMMIT(store, true, error, record_verified(1, 29, 9)), error);
+    assert_true(holds(store, "  verified 20 ffffffffffffffff\n"));
+    assert_ok(COMMIT(store, true, error, record_verified(1, 29, 8)), error);
+    assert_ok(COMMIT(store, true, error, record_verified(1, 29, 9)), error); /* told once more */
     assert_true(holds(store, "  verified 29 9\n"));
+    assert_true(holds(store, "  equal at 0 5\n"
+                             "  equal at 20 ffffffffffffffff\n"
+                             "  equal at 29 9\n"
+                             "  checkpoint at 20 "));
 }
 
 static void of_memory(void **state)
@@ -68,7 +82,7 @@ static void of_sqlite(void **state)
     store->ops->close(store);
     assert_ok(store_sqlite_open(path, &store, &error), &error); /* its checksums are right */
     assert_true(holds(store, "  verified 29 9\n"));
-    assert_true(holds(store, " digest 7\n"));
+    assert_true(holds(store, " digest ffffffffffffffff\n"));
     assert_ok(store->ops->forget(store, (struct job_id){1}, &error), &error);
     assert_store_text(store, "");
     store->ops->close(store);

@@ -33,6 +33,18 @@ static void note_newest(void *user, const struct store_epoch *epoch)
         100 * epoch->cursor.stream + 10 * epoch->cursor.epoch + epoch->feed.steps;
 }
 
+static void note_verified(void *user, const struct verified *verified)
+{
+    struct told *told = user;
+    told->numbers[told->count++] = 100 * verified->position + verified->digest;
+}
+
+static void note_newest_verified(void *user, const struct verified *verified)
+{
+    struct told *told = user;
+    told->newest[told->newest_count++] = verified->position;
+}
+
 static struct told told_of(struct store *store, struct store_walk walk)
 {
     struct told told = {.count = 0};
@@ -79,12 +91,37 @@ static void assert_parts(struct store *store)
     assert_int_equal(told.newest[1], 314);
 }
 
+static void assert_verified(struct store *store)
+{
+    struct store_walk walk = {
+        .verified_row = note_verified, .newest_verified_row = note_newest_verified};
+    struct told told = told_of(store, walk);
+    assert_int_equal(told.count + told.newest_count, 0);
+    assert_ok(COMMIT(store, true, &error, record_verified(2, 9, 1), record_verified(1, 8, 4),
+                  record_verified(1, 0, 1), record_verified(1, 2, 2), record_verified(1, 5, 3)),
+        &error);
+    told = told_of(store, walk);
+    assert_told(told, 1, 202, 503, 804);
+    assert_int_equal(told.newest_count, 1);
+    assert_int_equal(told.newest[0], 8);
+    walk.position = 1;
+    walk.verified_max = 2;
+    told = told_of(store, walk);
+    assert_told(told, 202, 503);
+    assert_int_equal(told.newest[0], 8);
+    walk.position = 9;
+    told = told_of(store, walk);
+    assert_int_equal(told.count, 0);
+    assert_int_equal(told.newest[0], 8);
+}
+
 static void in_memory(void **state)
 {
     (void)state;
     struct store *store = NULL;
     assert_ok(store_memory_open(&store, &error), &error);
     assert_parts(store);
+    assert_verified(store);
     store->ops->close(store);
 }
 
@@ -96,6 +133,7 @@ static void in_sqlite(void **state)
     test_path(path, test_temp_dir(), "ledger.db");
     assert_ok(store_sqlite_open(path, &store, &error), &error);
     assert_parts(store);
+    assert_verified(store);
     store->ops->close(store);
 }
 
