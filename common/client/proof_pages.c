@@ -29,6 +29,13 @@ static int compare_epochs(const void *a, const void *b)
     return compare(one->stream, one->cursor.epoch, other->stream, other->cursor.epoch);
 }
 
+static int compare_verified(const void *a, const void *b)
+{
+    uint64_t one = ((const struct verified *)a)->position;
+    uint64_t other = ((const struct verified *)b)->position;
+    return one < other ? -1 : one > other;
+}
+
 /* ---- room ---- */
 
 /* Room for `extra` more of `count` items; NULL: out of memory, and they are as they were. */
@@ -54,7 +61,11 @@ static cadre_status make_room(
     struct verify_epoch *epochs = with_room(pages->epochs, sizeof *epochs, pages->all.epoch_count,
         page->epoch_count, &pages->epoch_capacity);
     pages->epochs = epochs != NULL ? epochs : pages->epochs;
-    return generations != NULL && epochs != NULL ? CADRE_OK : no_memory(error);
+    struct verified *verified = with_room(pages->verified, sizeof *verified,
+        pages->all.verified_count, page->verified_count, &pages->verified_capacity);
+    pages->verified = verified != NULL ? verified : pages->verified;
+    bool room = generations != NULL && epochs != NULL && verified != NULL;
+    return room ? CADRE_OK : no_memory(error);
 }
 
 /* ---- the first page ---- */
@@ -94,6 +105,10 @@ static void take_first(struct proof_pages *pages, const struct verify_response *
     for (size_t i = 0; i < page->epoch_count; i++) {
         pages->epochs[i] = page->epochs[i];
     }
+    for (size_t i = 0; i < page->verified_count; i++) {
+        pages->verified[i] = page->verified[i];
+        pages->newest = page->verified[i];
+    }
 }
 
 /* ---- those that follow ---- */
@@ -123,6 +138,15 @@ static void take_epochs(struct proof_pages *pages, const struct verify_response 
     }
 }
 
+static void take_verified(struct proof_pages *pages, const struct verify_response *page)
+{
+    for (size_t i = 0; i < page->verified_count; i++) {
+        if (page->verified[i].position < pages->newest.position) {
+            pages->verified[pages->all.verified_count++] = page->verified[i];
+        }
+    }
+}
+
 /* False: the job began again at a checkpoint since the first page. */
 static bool take_generations(struct proof_pages *pages, const struct verify_response *page)
 {
@@ -146,6 +170,7 @@ static cadre_status begin_again(struct proof_pages *pages, struct cadre_error *e
             pages->all.job.id.n);
     }
     pages->begun = false;
+    pages->newest = (struct verified){0};
     pages->next = (struct verify_from){0};
     pages->all = (struct verify_response){.job.id = pages->all.job.id};
     return CADRE_OK;
@@ -157,13 +182,16 @@ static bool is_after(const struct verify_from *next, const struct verify_from *f
 {
     int epochs = compare(next->stream, next->epoch, from->stream, from->epoch);
     return epochs >= 0 && next->generation >= from->generation &&
-           (epochs > 0 || next->generation > from->generation);
+           next->position >= from->position &&
+           (epochs > 0 || next->generation > from->generation || next->position > from->position);
 }
 
-/* What may still be missing: generations, or an epoch that is older than its stream's newest. */
+/* What may still be missing: generations, an epoch that is older than its stream's newest, or
+ * a verified position before the newest. */
 static bool is_missing(const struct proof_pages *pages, const struct verify_from *next)
 {
-    bool missing = next->generation <= pages->generation_max;
+    bool missing =
+        next->generation <= pages->generation_max || next->position < pages->newest.position;
     for (size_t i = 0; i < pages->stream_count; i++) {
         const struct verify_epoch *newest = &pages->streams[i].newest;
         uint64_t from = newest->stream == next->stream ? next->epoch : 0;
@@ -180,6 +208,7 @@ static cadre_status take_page(
         take_first(pages, page);
     } else if (take_generations(pages, page)) {
         take_epochs(pages, page);
+        take_verified(pages, page);
         pages->followed = true;
     } else {
         return begin_again(pages, error);
@@ -226,9 +255,12 @@ cadre_verification *proof_pages_result(struct proof_pages *pages)
 {
     if (pages->followed) {
         qsort(pages->epochs, pages->all.epoch_count, sizeof *pages->epochs, compare_epochs);
+        qsort(
+            pages->verified, pages->all.verified_count, sizeof *pages->verified, compare_verified);
     }
     pages->all.generations = pages->generations;
     pages->all.epochs = pages->epochs;
+    pages->all.verified = pages->verified;
     cadre_verification *result = verification_new(&pages->all, pages->arena);
     if (result != NULL) {
         pages->arena = NULL;
@@ -241,5 +273,6 @@ void proof_pages_free(struct proof_pages *pages)
     wire_arena_free(pages->arena);
     free(pages->generations);
     free(pages->epochs);
+    free(pages->verified);
     *pages = (struct proof_pages){0};
 }

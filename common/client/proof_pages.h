@@ -19,11 +19,14 @@ struct proof_pages {
     struct wire_arena *arena;   /* of the first page: names live there */
     struct verify_generation *generations;
     struct verify_epoch *epochs;
+    struct verified *verified;
     size_t generation_capacity;
     size_t epoch_capacity;
+    size_t verified_capacity;
     struct proof_stream streams[LIMIT_STREAMS];
     size_t stream_count;
     uint64_t generation_max; /* the newest of the first page's time */
+    struct verified newest;  /* of the first page's time; all zero: none was verified */
     struct verify_from next; /* what is to be asked for */
     bool begun;              /* there was a page, ... */
     bool followed;           /* ... and another one */

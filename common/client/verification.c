@@ -95,13 +95,18 @@ cadre_verification *verification_new(
         result_array(made, 0, response->generation_count, sizeof *generations);
     made->epochs = result_array(made, 1, response->epoch_count, sizeof *made->epochs);
     made->evidence = result_array(made, 2, response->epoch_count, sizeof *made->evidence);
-    if (generations == NULL || made->epochs == NULL || made->evidence == NULL) {
+    cadre_verified_state *states = result_array(made, 3, response->verified_count, sizeof *states);
+    if (generations == NULL || made->epochs == NULL || made->evidence == NULL || states == NULL) {
         result_disown(made);
         return NULL;
     }
     view_generations(response, generations);
     for (size_t i = 0; i < response->epoch_count; i++) {
         view_epoch(&response->epochs[i], &made->evidence[i], &made->epochs[i]);
+    }
+    for (size_t i = 0; i < response->verified_count; i++) {
+        states[i] = (cadre_verified_state){
+            .position = response->verified[i].position, .digest = response->verified[i].digest};
     }
     made->public = (cadre_verification){.job = response->job.id.n,
         .job_name = response->job.name,
@@ -113,7 +118,9 @@ cadre_verification *verification_new(
         .epochs = made->epochs,
         .epoch_count = response->epoch_count,
         .more = response->more,
-        .program = response->job.program};
+        .program = response->job.program,
+        .states = states,
+        .state_count = response->verified_count};
     return &made->public;
 }
 

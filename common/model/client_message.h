@@ -91,12 +91,14 @@ struct drain_request {
     bool ends;          /* the worker takes tasks again */
 };
 
-/* Jobs.Verify: what the ledger can prove about a job, page by page. Generations in order, and
- * epochs in order of (stream, epoch): a page has those from here on, as many as fit. */
+/* Jobs.Verify: what the ledger can prove about a job, page by page. Generations in order, epochs in
+ * order of (stream, epoch), verified positions in order: a page has those from here on, as many as
+ * fit. */
 struct verify_from {
     uint64_t generation;
     uint32_t stream;
     uint64_t epoch;
+    uint64_t position; /* of those that were verified */
 };
 
 struct verify_request {
@@ -127,7 +129,8 @@ struct verify_epoch {
  * stream, in its place by order. Only those may still be fed: what is older in its stream was fed
  * before, and no record of it changes. So of later pages counts what is older than that epoch of
  * its stream, and generations up to the newest of then. A later one that `restarted` took committed
- * steps away: then the pages are read again from the first. */
+ * steps away: then the pages are read again from the first. The first page also tells the newest
+ * verified position, and of later pages count those before it. */
 struct verify_response {
     struct job_info job; /* without tasks */
     uint64_t committed;
@@ -135,6 +138,8 @@ struct verify_response {
     size_t generation_count;
     const struct verify_epoch *epochs;
     size_t epoch_count;
+    const struct verified *verified; /* at which positions the states were found equal */
+    size_t verified_count;
     bool more;               /* there is another page */
     struct verify_from next; /* of that page; all zero: its coordinator tells no more than one */
 };

@@ -50,6 +50,7 @@
 /* Of one verify_response, a page of a proof: at their longest they fit LIMIT_FRAME_BYTES. */
 #define LIMIT_PAGE_GENERATIONS 16384
 #define LIMIT_PAGE_EPOCHS      8192
+#define LIMIT_PAGE_VERIFIED    16384
 
 /* Of positions and step counts: sums of two cannot overflow. */
 #define LIMIT_POSITION (1ULL << 62)

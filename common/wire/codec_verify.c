@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the ledger proves, and the request that empties a worker: VerifyRequest, VerifyResponse,
  * DrainRequest. */
+#include "common/pure/assert.h"
 #include "common/wire/codec.h"
 
 /* At their longest, tags and lengths counted: a generation has three numbers of 10 bytes, one of 9
- * and two small ones; an epoch has a name and eleven numbers of at most 10 bytes. */
+ * and two small ones; an epoch has a name and eleven numbers of at most 10 bytes; a verified
+ * position two numbers. */
 #define GENERATION_BYTES_MAX 64
 #define EPOCH_BYTES_MAX      (LIMIT_NAME_BYTES + 192)
+#define VERIFIED_BYTES_MAX   24
 #define JOB_BYTES_MAX        16384
 _Static_assert(JOB_BYTES_MAX + LIMIT_PAGE_GENERATIONS * GENERATION_BYTES_MAX +
-                       LIMIT_PAGE_EPOCHS * EPOCH_BYTES_MAX <=
+                       LIMIT_PAGE_EPOCHS * EPOCH_BYTES_MAX +
+                       LIMIT_PAGE_VERIFIED * VERIFIED_BYTES_MAX <=
                    LIMIT_FRAME_BYTES,
     "the longest verify_response fits");
 
@@ -17,7 +21,7 @@ _Static_assert(JOB_BYTES_MAX + LIMIT_PAGE_GENERATIONS * GENERATION_BYTES_MAX +
 
 static bool is_first(const struct verify_from *from)
 {
-    return from->generation == 0 && from->stream == 0 && from->epoch == 0;
+    return from->generation == 0 && from->stream == 0 && from->epoch == 0 && from->position == 0;
 }
 
 /* NULL: the first page, or none. */
@@ -30,6 +34,7 @@ static Cadre__V1__VerifyFrom *fill_from(Cadre__V1__VerifyFrom *wire, const struc
     wire->generation = from->generation;
     wire->stream = from->stream;
     wire->epoch = from->epoch;
+    wire->position = from->position;
     return wire;
 }
 
@@ -40,7 +45,8 @@ static struct verify_from take_from(struct taker *taker, const Cadre__V1__Verify
     }
     return (struct verify_from){.generation = wire->generation,
         .stream = take_stream(taker, "VerifyFrom.stream", wire->stream),
-        .epoch = wire->epoch};
+        .epoch = wire->epoch,
+        .position = take_position(taker, "VerifyFrom.position", wire->position)};
 }
 
 cadre_status wire_pack_verify_request(
@@ -132,6 +138,24 @@ static void fill_epochs(
     wire->n_epochs = count;
 }
 
+/* Of each the digest is known. */
+static void fill_positions(
+    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+{
+    size_t count = response->verified_count;
+    Cadre__V1__Verified **list = packer_array(packer, count, sizeof *list);
+    Cadre__V1__Verified *storage = packer_array(packer, count, sizeof *storage);
+    if (list == NULL || storage == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        list[i] = fill_verified(&storage[i], &response->verified[i]);
+        CADRE_ASSERT(list[i] != NULL);
+    }
+    wire->verified = list;
+    wire->n_verified = count;
+}
+
 static void take_generations(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
     struct verify_response *ret_response)
 {
@@ -191,6 +215,26 @@ static void take_epochs(struct taker *taker, const Cadre__V1__VerifyResponse *wi
     ret_response->epoch_count = wire->n_epochs;
 }
 
+static void take_positions(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+    struct verify_response *ret_response)
+{
+    if (!take_count(taker, "VerifyResponse.verified", wire->n_verified, LIMIT_PAGE_VERIFIED)) {
+        return;
+    }
+    struct verified *verified = take_array(taker, wire->n_verified, sizeof *verified);
+    if (verified == NULL) {
+        return;
+    }
+    taker->list = "VerifyResponse.verified";
+    for (size_t i = 0; i < wire->n_verified; i++) {
+        taker->entry = i;
+        verified[i] = take_verified(taker, wire->verified[i]);
+    }
+    taker->list = NULL;
+    ret_response->verified = verified;
+    ret_response->verified_count = wire->n_verified;
+}
+
 cadre_status wire_pack_verify_response(
     const struct verify_response *message, struct wire_buffer *buffer, struct cadre_error *error)
 {
@@ -205,6 +249,7 @@ cadre_status wire_pack_verify_response(
     wire.next = fill_from(&next, &message->next);
     fill_generations(&packer, &wire, message);
     fill_epochs(&packer, &wire, message);
+    fill_positions(&packer, &wire, message);
     return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
 }
 
@@ -225,6 +270,7 @@ cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct 
     take_job_info(&taker, wire->job, &ret_message->job);
     take_generations(&taker, wire, ret_message);
     take_epochs(&taker, wire, ret_message);
+    take_positions(&taker, wire, ret_message);
     return taker.status;
 }
 

@@ -34,12 +34,15 @@ struct proof {
     struct verify_generation *generations;
     struct verify_epoch *epochs;
     struct proof_stream *streams;
+    struct verified *verified;
     size_t generation_count;
     size_t epoch_count;
     size_t stream_count;
+    size_t verified_count;
     size_t generation_capacity;
     size_t epoch_capacity;
     size_t stream_capacity;
+    size_t verified_capacity;
 };
 
 struct engine {
@@ -81,7 +84,7 @@ struct engine {
     bool term_unstored; /* the next turn is to store it */
     struct hold hold;
     struct job_id stored_max; /* the newest job that is stored: readers tell of no newer one */
-    cadre_status broken; /* a turn could not be prepared: told by the next flush */
+    cadre_status broken;      /* a turn could not be prepared: told by the next flush */
     struct cadre_error broken_error;
 };
 

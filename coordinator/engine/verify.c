@@ -12,14 +12,17 @@ struct proof_stream {
     char name[LIMIT_NAME_BYTES];
 };
 
-/* A page has room for the newest epoch of each stream beside those that follow each other. */
-#define EPOCHS_IN_ORDER (LIMIT_PAGE_EPOCHS - LIMIT_STREAMS)
+/* A page has room for the newest epoch of each stream beside those that follow each other, and for
+ * the newest verified position. */
+#define EPOCHS_IN_ORDER   (LIMIT_PAGE_EPOCHS - LIMIT_STREAMS)
+#define VERIFIED_IN_ORDER (LIMIT_PAGE_VERIFIED - 1)
 
 struct gathering {
     struct proof *proof;
     struct verify_from next;
     bool more_generations;
     bool more_epochs;
+    bool more_verified;
     bool short_of_memory;
 };
 
@@ -28,6 +31,7 @@ void engine_proof_free(struct proof *proof)
     free(proof->generations);
     free(proof->epochs);
     free(proof->streams);
+    free(proof->verified);
     *proof = (struct proof){0};
 }
 
@@ -123,6 +127,37 @@ static void take_newest(void *user, const struct store_epoch *epoch)
     }
 }
 
+static void add_verified(struct gathering *gathering, const struct verified *verified)
+{
+    struct proof *proof = gathering->proof;
+    proof->verified = with_room(gathering, proof->verified, sizeof *proof->verified,
+        proof->verified_count, &proof->verified_capacity);
+    if (!gathering->short_of_memory) {
+        proof->verified[proof->verified_count++] = *verified;
+    }
+}
+
+static void take_verified(void *user, const struct verified *verified)
+{
+    struct gathering *gathering = user;
+    gathering->next.position = verified->position;
+    if (gathering->proof->verified_count == VERIFIED_IN_ORDER) {
+        gathering->more_verified = true;
+    } else {
+        gathering->next.position++;
+        add_verified(gathering, verified);
+    }
+}
+
+/* On the first page; it is there already when there is no other page. */
+static void take_newest_verified(void *user, const struct verified *verified)
+{
+    struct gathering *gathering = user;
+    if (gathering->more_verified) {
+        add_verified(gathering, verified);
+    }
+}
+
 /* Both are in order of stream. */
 static void name_epochs(struct proof *proof)
 {
@@ -144,20 +179,26 @@ static cadre_status gather(struct engine *engine, const struct verify_request *r
     struct gathering *gathering, struct cadre_error *error)
 {
     const struct verify_from *from = &request->from;
-    bool first = from->generation == 0 && from->stream == 0 && from->epoch == 0;
+    bool first =
+        from->generation == 0 && from->stream == 0 && from->epoch == 0 && from->position == 0;
     const struct store_walk walk = {.generation = from->generation,
         .plans_max = LIMIT_PAGE_GENERATIONS + 1,
         .stream = from->stream,
         .epoch = from->epoch,
         .epochs_max = EPOCHS_IN_ORDER + 1,
+        .position = from->position,
+        .verified_max = VERIFIED_IN_ORDER + 1,
         .plan_row = take_plan,
         .stream_row = take_stream,
         .epoch_row = take_epoch,
         .newest_row = first ? take_newest : NULL,
+        .verified_row = take_verified,
+        .newest_verified_row = first ? take_newest_verified : NULL,
         .user = gathering};
     gathering->proof->generation_count = 0;
     gathering->proof->epoch_count = 0;
     gathering->proof->stream_count = 0;
+    gathering->proof->verified_count = 0;
     CADRE_TRY(engine->store->ops->ledger(engine->store, request->id, &walk, error));
     if (gathering->short_of_memory) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -187,7 +228,9 @@ cadre_status engine_verify(struct engine *engine, const struct verify_request *r
         .generation_count = proof->generation_count,
         .epochs = proof->epochs,
         .epoch_count = proof->epoch_count,
-        .more = gathering.more_generations || gathering.more_epochs};
+        .verified = proof->verified,
+        .verified_count = proof->verified_count,
+        .more = gathering.more_generations || gathering.more_epochs || gathering.more_verified};
     if (ret_response->more) {
         ret_response->next = gathering.next;
     }

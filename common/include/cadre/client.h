@@ -385,6 +385,12 @@ typedef struct cadre_verified_generation {
     uint64_t planned_us; /* Unix time by the coordinator's clock */
 } cadre_verified_generation;
 
+/* The states of all replicas were compared after so many steps, and found equal. */
+typedef struct cadre_verified_state {
+    uint64_t position; /* steps */
+    uint64_t digest;   /* of the state: of two jobs equal when those are; never 0 */
+} cadre_verified_state;
+
 typedef struct cadre_verification {
     uint64_t job;
     const char *job_name;
@@ -403,6 +409,9 @@ typedef struct cadre_verification {
     uint64_t steps_proved; /* committed steps in epochs that are exact or as defined */
     bool more;             /* the coordinator is of a version that left out the newest */
     const char *program;   /* as it was submitted */
+    const cadre_verified_state *states; /* by position: the ledger keeps one a minute, and each
+                                           checkpoint whose state was compared */
+    size_t state_count;
 } cadre_verification;
 
 /* How far it is. */

@@ -95,18 +95,45 @@ static void add_paged(const struct verify_request *request, struct verify_epoch 
                  (epoch.stream == from->stream && epoch.cursor.epoch >= from->epoch);
     if (after && !response->more && response->epoch_count == PAGE) {
         response->more = true;
-        response->next = (struct verify_from){5, epoch.stream, epoch.cursor.epoch};
+        response->next.generation = 5;
+        response->next.stream = epoch.stream;
+        response->next.epoch = epoch.cursor.epoch;
     }
     if (after && (!response->more || (first && newest))) {
         epochs[response->epoch_count++] = epoch;
     }
 }
 
+/* States after 10, 20, ... steps, two to a page; the first page also has the newest. */
+#define STATES 7
+static void add_states(const struct verify_request *request, unsigned pages,
+    struct verify_response *response, struct verified *states)
+{
+    uint64_t from = request->from.position;
+    bool full = false;
+    for (uint64_t i = 1; i < STATES + pages; i++) {
+        const struct verified state = {.position = 10 * i, .digest = i};
+        bool newest = i == STATES + pages - 1;
+        if (state.position < from) {
+            continue;
+        }
+        if (!full && response->verified_count == 2) {
+            full = response->more = true;
+            response->next.position = state.position;
+        }
+        if (!full || (from == 0 && newest)) {
+            states[response->verified_count++] = state;
+        }
+    }
+    response->next.position = full ? response->next.position : 10 * (STATES + pages);
+    response->verified = states;
+}
+
 /* A job that goes on while it is asked for: each page after the first finds one more epoch, and
  * that which was the newest whole. */
 static void paged(struct stub *stub, const struct verify_request *request,
     struct verify_response *response, struct verify_epoch epochs[STUB_EPOCHS_MAX],
-    struct verify_generation generations[3])
+    struct verify_generation generations[3], struct verified states[3])
 {
     bool first = request->from.stream == 0;
     unsigned pages = ++stub->proof_pages;
@@ -123,6 +150,7 @@ static void paged(struct stub *stub, const struct verify_request *request,
     other.name = "other";
     other.shares = false;
     add_paged(request, other, true, response, epochs);
+    add_states(request, pages, response, states);
     if (!first) {
         bool again =
             request->id.n == JOB_PAGED_NEVER || (request->id.n == JOB_PAGED_AGAIN && pages == 3);
@@ -154,6 +182,7 @@ static void on_verify(struct rpc_call *call, const void *data, size_t length, vo
         {.generation = {4, 14}, .resume = 25, .members = 4},
     };
     struct verify_epoch epochs[STUB_EPOCHS_MAX];
+    struct verified states[3] = {{.position = 10, .digest = 1}, {.position = 30, .digest = 3}};
     struct verify_response response = {.job = stub_job(id.n, JOB_SUCCEEDED),
         .committed = 30,
         .generations = generations,
@@ -161,8 +190,10 @@ static void on_verify(struct rpc_call *call, const void *data, size_t length, vo
         .epochs = epochs};
     response.job.task_count = 0;
     if (id.n == JOB_PAGED || id.n == JOB_PAGED_AGAIN || id.n == JOB_PAGED_NEVER) {
-        paged(stub, &request, &response, epochs, generations);
+        paged(stub, &request, &response, epochs, generations, states);
     } else {
+        response.verified = states;
+        response.verified_count = id.n == JOB_NOTHING ? 0 : 2;
         response.epoch_count = epochs_of(id.n, epochs);
     }
     if (id.n == JOB_REWOUND) {

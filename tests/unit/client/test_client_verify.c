@@ -180,6 +180,21 @@ static void a_job_that_is_not_there_has_no_proof(void **state)
     assert_null(world->proof);
 }
 
+static void assert_states(const cadre_verification *proof, size_t count, uint64_t apart)
+{
+    assert_int_equal(proof->state_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(proof->states[i].position, 10 + apart * i);
+        assert_int_equal(proof->states[i].digest, proof->states[i].position / 10);
+    }
+}
+
+static void verified_states_are_listed(void **state)
+{
+    assert_states(verify(*state, 1), 2, 20);
+    assert_states(verify(*state, JOB_NOTHING), 0, 0);
+}
+
 /* All of its pages, as it was when the first one was made: nine epochs and four steps. */
 static void assert_paged(const cadre_verification *proof)
 {
@@ -206,6 +221,7 @@ static void all_pages_are_one_proof(void **state)
     assert_epoch(proof, 9, CADRE_VERDICT_AS_DEFINED, "the 4 of 10 steps");
     assert_int_equal(proof->steps_proved, 94);
     assert_true(proof->tiled);
+    assert_states(proof, 7, 10);
     assert_int_equal(world->stub.proof_pages, 3); /* and no more for what came meanwhile */
 }
 
@@ -217,6 +233,7 @@ static void a_job_that_begins_again_is_asked_again(void **state)
     assert_paged(proof);
     assert_int_equal(proof->epoch_count, 14); /* three pages further */
     assert_int_equal(proof->exact, 12);
+    assert_states(proof, 10, 10);
     assert_int_equal(cadre_client_verify(world->client, JOB_PAGED_NEVER, NULL, &world->proof, NULL),
         CADRE_ABORTED);
     assert_non_null(strstr(cadre_error_message(), "job 84 began again at a checkpoint each time"));
@@ -293,6 +310,7 @@ int main(void)
             by_files_the_table_says_what_is_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_is_not_there_has_no_proof, open_world, close_world),
+        cmocka_unit_test_setup_teardown(verified_states_are_listed, open_world, close_world),
         cmocka_unit_test_setup_teardown(all_pages_are_one_proof, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_begins_again_is_asked_again, open_world, close_world),

@@ -5,8 +5,9 @@
 
 #include "tests/unit/engine/stage.h"
 
-#define EPOCHS 20000
-#define PLANS  (LIMIT_PAGE_GENERATIONS + 10)
+#define EPOCHS  20000
+#define PLANS   (LIMIT_PAGE_GENERATIONS + 10)
+#define MINUTES 40000 /* four weeks */
 
 static void commit(struct stage *stage, const struct core_record *records, size_t count)
 {
@@ -46,6 +47,7 @@ static const struct verify_response *page_of(struct stage *stage, const struct v
     assert_ok(engine_verify(stage->engine, &request, &response, &stage->error), &stage->error);
     assert_true(response.epoch_count <= LIMIT_PAGE_EPOCHS);
     assert_true(response.generation_count <= LIMIT_PAGE_GENERATIONS);
+    assert_true(response.verified_count <= LIMIT_PAGE_VERIFIED);
     for (size_t i = 1; i < response.epoch_count; i++) {
         const struct cursor *before = &response.epochs[i - 1].cursor;
         const struct cursor *after = &response.epochs[i].cursor;
@@ -132,9 +134,62 @@ static void every_generation_is_told(void **state)
     stage_close(stage);
 }
 
+static void record_verified(struct stage *stage, uint64_t first, size_t count)
+{
+    struct core_record *records = calloc(count, sizeof *records);
+    assert_non_null(records);
+    for (size_t i = 0; i < count; i++) {
+        records[i].job = (struct job_id){1};
+        records[i].type = CORE_RECORD_VERIFIED;
+        records[i].verified = (struct verified){.position = first + i, .digest = 1 + first + i};
+    }
+    commit(stage, records, count);
+    free(records);
+}
+
+static size_t assert_follow(const struct verify_response *page, size_t count, uint64_t first)
+{
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(page->verified[i].position, first + i);
+        assert_int_equal(page->verified[i].digest, 1 + first + i);
+    }
+    return count;
+}
+
+/* The first page also has the newest; those that are found meanwhile come after it. */
+static void every_verified_position_is_told(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_formed();
+    struct verify_from from = {0};
+    assert_int_equal(page_of(stage, &from)->verified_count, 0);
+    record_verified(stage, 0, 3);
+    const struct verify_response *page = page_of(stage, &from);
+    assert_int_equal(page->verified_count, 3);
+    assert_false(page->more);
+    record_verified(stage, 3, MINUTES - 3);
+    page = page_of(stage, &from);
+    assert_int_equal(page->verified_count, LIMIT_PAGE_VERIFIED);
+    size_t told = assert_follow(page, LIMIT_PAGE_VERIFIED - 1, 0);
+    assert_int_equal(page->verified[told].position, MINUTES - 1);
+    assert_true(page->more);
+    record_verified(stage, MINUTES, 1);
+    unsigned pages = 1;
+    for (; page->more; pages++) {
+        from = page->next;
+        page = page_of(stage, &from);
+        assert_int_equal(page->generation_count, 0);
+        told += assert_follow(page, page->verified_count, told);
+    }
+    assert_int_equal(told, MINUTES + 1);
+    assert_int_equal(pages, 3);
+    stage_close(stage);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_epoch_is_told), cmocka_unit_test(every_generation_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_epoch_is_told),
+        cmocka_unit_test(every_generation_is_told),
+        cmocka_unit_test(every_verified_position_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

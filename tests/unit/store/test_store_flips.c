@@ -35,12 +35,12 @@ static void add_job(struct store *store, uint64_t job)
     struct cadre_error error = {0};
     char path[32];
     snprintf(path, sizeof path, "step-%u", (unsigned)job);
-    assert_ok(
-        COMMIT(store, false, &error, record_job(job, 2), record_started(job, 2),
-            record_plan(job, 1, 0), record_stream(job, 1, "train"), record_feed(job, 1, 0, 0, job),
-            record_feed(job, 1, 1, job, 5), record_feed(job, 1, 2, job + 5, 5),
-            record_end_of_data(job, 0), record_end_of_data(job, 1),
-            record_checkpoint(job, job, path), record_watermark(job, 1, job + 10)),
+    assert_ok(COMMIT(store, false, &error, record_job(job, 2), record_started(job, 2),
+                  record_plan(job, 1, 0), record_stream(job, 1, "train"),
+                  record_feed(job, 1, 0, 0, job), record_feed(job, 1, 1, job, 5),
+                  record_feed(job, 1, 2, job + 5, 5), record_end_of_data(job, 0),
+                  record_end_of_data(job, 1), record_checkpoint_of(job, job, path, 77),
+                  record_verified(job, job / 2, job), record_watermark(job, 1, job + 10)),
         &error);
     assert_ok(COMMIT(store, false, &error, record_task_exit(job, 0, 1, 0, "it ended"),
                   record_plan(job, 2, job), record_control(job, 2, HALT_STOP, job + 12)),

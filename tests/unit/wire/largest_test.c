@@ -106,7 +106,8 @@ static void the_longest_proof_fits(void **state)
     char *name = long_text(LIMIT_NAME_BYTES - 1);
     struct verify_generation *generations = calloc(LIMIT_PAGE_GENERATIONS, sizeof *generations);
     struct verify_epoch *epochs = calloc(LIMIT_PAGE_EPOCHS + 1, sizeof *epochs);
-    assert_true(generations != NULL && epochs != NULL);
+    struct verified *verified = calloc(LIMIT_PAGE_VERIFIED + 1, sizeof *verified);
+    assert_true(generations != NULL && epochs != NULL && verified != NULL);
     for (size_t i = 0; i < LIMIT_PAGE_GENERATIONS; i++) {
         generations[i] = (struct verify_generation){.generation = {UINT64_MAX, UINT64_MAX},
             .resume = LIMIT_POSITION,
@@ -123,17 +124,34 @@ static void the_longest_proof_fits(void **state)
             .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most},
             .feed = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, FEED_FILES_DROPPED}};
     }
+    for (size_t i = 0; i <= LIMIT_PAGE_VERIFIED; i++) {
+        verified[i] = (struct verified){.position = most, .digest = UINT64_MAX};
+    }
     struct verify_response verify = {.job = sample_verify.job,
         .generations = generations,
         .generation_count = LIMIT_PAGE_GENERATIONS,
         .epochs = epochs,
         .epoch_count = LIMIT_PAGE_EPOCHS,
+        .verified = verified,
+        .verified_count = LIMIT_PAGE_VERIFIED,
         .more = true,
-        .next = {UINT64_MAX, STREAM_ANY - 1, UINT64_MAX}};
+        .next = {UINT64_MAX, STREAM_ANY - 1, UINT64_MAX, most}};
     assert_ok(send_verify_response(&verify), &error);
     verify.epoch_count++;
     assert_error(send_verify_response(&verify), TOO_LARGE, &error,
         "VerifyResponse.epochs has 8193 entries; at most 8192 are accepted");
+    verify.epoch_count = 1; /* so that the frame is not what is too long */
+    verify.verified_count++;
+    assert_error(send_verify_response(&verify), TOO_LARGE, &error,
+        "VerifyResponse.verified has 16385 entries; at most 16384 are accepted");
+    verified[1].position++;
+    verify.verified_count = 2;
+    assert_error(send_verify_response(&verify), INVALID, &error, "Verified.position");
+    assert_non_null(strstr(error.text, "(in VerifyResponse.verified[1])"));
+    verify.verified_count = 1;
+    verify.next.position++;
+    assert_error(send_verify_response(&verify), INVALID, &error, "VerifyFrom.position");
+    free(verified);
     free(epochs);
     free(generations);
     free(name);

@@ -148,7 +148,7 @@ static const struct get_output_request get_output = {.id = {7}, .path = "0/a"};
 static const struct drain_request drain = {
     .worker = "host-a", .reason = "kernel update", .ends = true};
 static const struct verify_request verify_request = {
-    .id = {7}, .from = {.generation = 6007, .stream = 39, .epoch = 6008}};
+    .id = {7}, .from = {.generation = 6007, .stream = 39, .epoch = 6008, .position = 6009}};
 static const struct verify_request verify_first = {.id = {7}};
 static const struct verify_generation generations[] = {
     {.generation = {1, 2}},
@@ -171,6 +171,8 @@ static const struct verify_epoch epochs[] = {
         .feed = FEED,
     },
 };
+static const struct verified verified[] = {
+    {.position = 0, .digest = 1}, {.position = 6010, .digest = UINT64_MAX}};
 const struct verify_response sample_verify = {
     .job = {.id = {8},
         .name = "j",
@@ -185,7 +187,9 @@ const struct verify_response sample_verify = {
     .epochs = epochs,
     .epoch_count = 2,
     .more = true,
-    .next = {.generation = 6005, .stream = 39, .epoch = 6006},
+    .next = {.generation = 6005, .stream = 39, .epoch = 6006, .position = 6011},
+    .verified = verified,
+    .verified_count = 2,
 };
 static const struct verify_response verify_bare = {
     .job = {.id = {8},
