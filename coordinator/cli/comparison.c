@@ -32,6 +32,8 @@ const char *difference_name(enum difference difference)
         return "length";
     case DIFFERENCE_FED:
         return "fed";
+    case DIFFERENCE_STATE:
+        return "state";
     }
     return "unknown";
 }
@@ -101,6 +103,7 @@ static void offer_epoch(struct comparison *comparison, const cadre_verified_epoc
     uint64_t epoch = a->epoch + 1; /* as people count */
     switch (place->difference) {
     case DIFFERENCE_NONE:
+    case DIFFERENCE_STATE: /* is none of an epoch */
         return;
     case DIFFERENCE_DATASET:
         offer(comparison, place,
@@ -180,15 +183,72 @@ static void compare_feeds(struct comparison *comparison)
     }
 }
 
+/* ---- states ---- */
+
+/* The next position from `i` and `j` on that both verified; false: there is none. */
+static bool next_state_of_both(
+    const cadre_verification *a, const cadre_verification *b, size_t *i, size_t *j)
+{
+    while (*i < a->state_count && *j < b->state_count) {
+        uint64_t one = a->states[*i].position;
+        uint64_t other = b->states[*j].position;
+        if (one == other) {
+            return true;
+        }
+        *i += one < other ? 1 : 0;
+        *j += one < other ? 0 : 1;
+    }
+    return false;
+}
+
+/* A state is that before the step of its position. */
+static void compare_states(struct comparison *comparison)
+{
+    const cadre_verification *a = comparison->jobs[0];
+    const cadre_verification *b = comparison->jobs[1];
+    for (size_t i = 0, j = 0; next_state_of_both(a, b, &i, &j); i++, j++) {
+        const cadre_verified_state *one = &a->states[i];
+        const cadre_verified_state *other = &b->states[j];
+        if (one->digest != other->digest) {
+            const struct comparison_place place = {
+                .difference = DIFFERENCE_STATE, .position = one->position, .name = ""};
+            offer(comparison, &place,
+                "state differs at step %" PRIu64 ": its digest is %016" PRIx64 " in job %" PRIu64
+                ", and %016" PRIx64 " in job %" PRIu64
+                "; with equal numbers of replicas and the same program there should be none",
+                one->position, one->digest, a->job, other->digest, b->job);
+            return;
+        }
+    }
+}
+
+static void count_equal_states(struct comparison *comparison)
+{
+    const cadre_verification *a = comparison->jobs[0];
+    const cadre_verification *b = comparison->jobs[1];
+    const struct comparison_place *place = &comparison->place;
+    for (size_t i = 0, j = 0; next_state_of_both(a, b, &i, &j); i++, j++) {
+        uint64_t position = a->states[i].position;
+        bool before = place->difference == DIFFERENCE_NONE || position <= place->position;
+        if (!before || a->states[i].digest != b->states[j].digest) {
+            return;
+        }
+        comparison->states++;
+        comparison->state = position;
+    }
+}
+
 void comparison_make(
     const cadre_verification *a, const cadre_verification *b, struct comparison *ret_comparison)
 {
     *ret_comparison = (struct comparison){.jobs = {a, b}};
+    compare_states(ret_comparison); /* first, for of one position the state comes before the step */
     compare_feeds(ret_comparison);
     count_equal(ret_comparison);
+    count_equal_states(ret_comparison);
     if (ret_comparison->place.difference != DIFFERENCE_NONE) {
         ret_comparison->outcome = COMPARISON_DIFFERS;
-    } else if (ret_comparison->epochs == 0) {
+    } else if (ret_comparison->epochs == 0 && ret_comparison->states == 0) {
         ret_comparison->outcome = COMPARISON_NOTHING;
     }
 }

@@ -116,13 +116,13 @@ json_t *json_of_shards(const cadre_job *job)
 }
 
 /* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
-static json_t *of_verified(const cadre_job *job)
+static json_t *of_verified(uint64_t position, uint64_t digest)
 {
-    char digest[24];
+    char words[24];
     json_t *json = json_object();
-    snprintf(digest, sizeof digest, "%016" PRIx64, job->verified_digest);
-    json_object_set_new(json, "position", number(job->verified_position));
-    json_object_set_new(json, "digest", text(digest));
+    snprintf(words, sizeof words, "%016" PRIx64, digest);
+    json_object_set_new(json, "position", number(position));
+    json_object_set_new(json, "digest", text(words));
     return json;
 }
 
@@ -151,8 +151,9 @@ json_t *json_of_job(const cadre_job *job)
     json_object_set_new(json, "started_us", number(job->started_us));
     json_object_set_new(json, "ended_us", number(job->ended_us));
     json_object_set_new(json, "position", number(job->position));
-    json_object_set_new(
-        json, "verified", job->verified_digest != 0 ? of_verified(job) : json_null());
+    json_object_set_new(json, "verified",
+        job->verified_digest != 0 ? of_verified(job->verified_position, job->verified_digest)
+                                  : json_null());
     json_object_set_new(json, "generation", number(job->generation));
     json_object_set_new(json, "checkpoint", text(job->checkpoint));
     json_object_set_new(
@@ -215,6 +216,11 @@ json_t *json_of_verification(const cadre_verification *verification)
 {
     json_t *epochs = json_array();
     json_t *generations = json_array();
+    json_t *verified = json_array();
+    for (size_t i = 0; i < verification->state_count; i++) {
+        const cadre_verified_state *state = &verification->states[i];
+        json_array_append_new(verified, of_verified(state->position, state->digest));
+    }
     for (size_t i = 0; i < verification->epoch_count; i++) {
         json_array_append_new(epochs, of_epoch(&verification->epochs[i]));
     }
@@ -237,6 +243,7 @@ json_t *json_of_verification(const cadre_verification *verification)
     json_object_set_new(json, "epochs", epochs);
     json_object_set_new(json, "generations", generations);
     json_object_set_new(json, "more", json_boolean(verification->more));
+    json_object_set_new(json, "verified", verified);
     return json;
 }
 
@@ -282,6 +289,9 @@ json_t *json_of_comparison(const struct comparison *comparison)
     json_object_set_new(json, "begin", number(comparison->begin));
     json_object_set_new(json, "end", number(comparison->end));
     json_object_set_new(json, "difference", of_place(&comparison->place));
+    json_object_set_new(json, "states", number(comparison->states));
+    json_object_set_new(
+        json, "state", comparison->states > 0 ? number(comparison->state) : json_null());
     return json;
 }
 

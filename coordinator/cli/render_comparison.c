@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two jobs were fed the same, for people. */
+ * Whether two jobs were fed the same and had the same states, for people. */
 #include <inttypes.h>
 
 #include "coordinator/cli/render.h"
@@ -27,6 +27,25 @@ static void print_extent(const struct comparison *comparison, FILE *out)
     fprintf(out, "the steps %" PRIu64 " to %" PRIu64, comparison->begin, comparison->end);
 }
 
+static void print_states(const struct comparison *comparison, FILE *out)
+{
+    fprintf(out,
+        "states equal at %" PRIu64 " position%s that both verified, the newest step %" PRIu64,
+        comparison->states, comparison->states == 1 ? "" : "s", comparison->state);
+}
+
+static void print_equal(const struct comparison *comparison, FILE *out)
+{
+    if (comparison->epochs > 0) {
+        fprintf(out, "both were fed the same samples as far as both go: ");
+        print_extent(comparison, out);
+    }
+    if (comparison->states > 0) {
+        fprintf(out, "%s", comparison->epochs > 0 ? "; " : "");
+        print_states(comparison, out);
+    }
+}
+
 static void print_outcome(const struct comparison *comparison, const struct look *look, FILE *out)
 {
     static const enum colour colours[] = {[COMPARISON_EQUAL] = COLOUR_GREEN,
@@ -37,14 +56,14 @@ static void print_outcome(const struct comparison *comparison, const struct look
         comparison_outcome_name(comparison->outcome), colour_end(look, colour));
     switch (comparison->outcome) {
     case COMPARISON_EQUAL:
-        fprintf(out, "both were fed the same samples as far as both go: ");
-        print_extent(comparison, out);
+        print_equal(comparison, out);
         break;
     case COMPARISON_DIFFERS:
         text_print(out, comparison->place.text, 0);
         break;
     case COMPARISON_NOTHING:
-        fprintf(out, "there is no epoch of which the same steps are committed in both");
+        fprintf(out, "there is no epoch of which the same steps are committed in both, and no "
+                     "position at which both verified their states");
         break;
     }
     fputc('\n', out);
@@ -60,6 +79,11 @@ void render_comparison(const struct comparison *comparison, const struct look *l
     if (comparison->outcome == COMPARISON_DIFFERS && comparison->epochs > 0) {
         fprintf(out, "the same samples before: ");
         print_extent(comparison, out);
+        fputc('\n', out);
+    }
+    if (comparison->outcome == COMPARISON_DIFFERS && comparison->states > 0) {
+        fprintf(out, "before: ");
+        print_states(comparison, out);
         fputc('\n', out);
     }
     print_outcome(comparison, look, out);

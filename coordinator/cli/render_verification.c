@@ -134,6 +134,18 @@ static void print_conclusion(
     conclusions[conclusion].print(verification, out);
 }
 
+static void print_states(const cadre_verification *verification, FILE *out)
+{
+    size_t count = verification->state_count;
+    if (count > 0) {
+        const cadre_verified_state *newest = &verification->states[count - 1];
+        fprintf(out,
+            "states verified at %zu position%s, the newest step %" PRIu64 " with digest %016" PRIx64
+            "\n",
+            count, plural(count), newest->position, newest->digest);
+    }
+}
+
 bool render_verification(const cadre_verification *verification, const struct look *look, FILE *out)
 {
     enum colour colour = render_state_colour(verification->state);
@@ -149,6 +161,7 @@ bool render_verification(const cadre_verification *verification, const struct lo
     fprintf(out, "%" PRIu64 " of %" PRIu64 " committed step%s %s in epochs that are proved\n",
         verification->steps_proved, verification->committed, plural(verification->committed),
         verification->committed == 1 ? "is" : "are");
+    print_states(verification, out);
     if (verification->more) {
         fprintf(out, "%s\n", RENDER_LEFT_OUT);
     }

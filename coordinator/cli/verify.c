@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre verify`: what can be proved about what a job was fed, and whether two were fed the same.
- */
+ * `cadre verify`: what can be proved about what a job was fed, and whether two were fed the same
+ * and had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/comparison.h"
@@ -146,8 +146,8 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
             "each epoch was fed exactly what its dataset defines, and, where that is the whole "
             "source, that it was every sample exactly once. The digest of all samples is computed "
             "here, which takes seconds for a thousand million of them. With the number of another "
-            "job of the same program: whether both were fed the same samples in the same steps, "
-            "and else the first place where not.",
+            "job of the same program: whether both were fed the same samples in the same steps and "
+            "had the same states, and else the first place where not.",
         .notes =
             "  cadre verify 3\n"
             "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n"
@@ -157,8 +157,10 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
             "Two jobs are compared epoch by epoch, as far as both go: by dataset, first step,\n"
             "samples and their digest. An epoch that one of them did in part only is not\n"
             "compared. The ledger sums up the samples of an epoch: when those differ, it is in\n"
-            "one of its steps. That the same was fed does not mean that the models are equal\n"
-            "bit by bit: another number of tasks rounds sums in another order.\n",
+            "one of its steps. States are compared bit by bit, by their digests, at the steps\n"
+            "at which both jobs found those of all their replicas equal: some one a minute and\n"
+            "each checkpoint. Another number of replicas rounds sums in another order: then they\n"
+            "differ though the same was fed.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 2};

@@ -126,6 +126,11 @@ def test_two_jobs_are_compared():
             check_equal(learning.end().state, SUCCEEDED, "its end")
         said = cluster.cadre("verify", str(calm.job), str(drill.job), status=0).stdout.decode()
         check_in("equal: both were fed the same samples as far as both go: ", said, "the outcome")
+        check_in("; states equal at ", said, "what was compared of the states")
+        said, read = verified(calm, 0)
+        check_equal(read["verified"], sorted(read["verified"], key=lambda state: state["position"]), "the states")
+        newest = read["verified"][-1]
+        check_in(f"the newest step {newest['position']} with digest {newest['digest']}\n", said, "the newest")
         said = cluster.cadre("verify", str(calm.job), str(wrong.job), status=1).stdout.decode()
         read = cluster.cadre("verify", str(calm.job), str(wrong.job), "--json", status=1).stdout
         place = json.loads(read)["difference"]

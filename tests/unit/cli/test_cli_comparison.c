@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two jobs that were fed the same, or not: where first, and how far that is known. */
+ * Two jobs that were fed the same and had the same states, or not: where first, and how far that is
+ * known. */
 #include "tests/lib/test.h"
 
 #include <stdio.h>
@@ -12,11 +13,13 @@
 static const struct look plain;
 
 #define EPOCHS 6
+#define STATES 3
 
 /* Three epochs of "train" of ten steps each, and of "test" of two steps behind each of them. */
 struct job {
     cadre_verification proof;
     cadre_verified_epoch epochs[EPOCHS];
+    cadre_verified_state states[STATES]; /* after 0, 12 and 24 steps; not in the proof at first */
 };
 
 static void make_job(struct job *job, uint64_t number)
@@ -34,13 +37,17 @@ static void make_job(struct job *job, uint64_t number)
             .first = 12 * epoch + (train ? 0 : 10),
             .fed = {100 + i, 7}};
     }
+    for (uint64_t i = 0; i < STATES; i++) {
+        job->states[i] = (cadre_verified_state){.position = 12 * i, .digest = 40 + i};
+    }
     job->proof = (cadre_verification){.job = number,
         .job_name = "digits",
         .program = "digits",
         .state = CADRE_JOB_SUCCEEDED,
         .committed = 36,
         .epochs = job->epochs,
-        .epoch_count = EPOCHS};
+        .epoch_count = EPOCHS,
+        .states = job->states};
 }
 
 /* The jobs 3 and 4, alike at first. */
@@ -167,6 +174,57 @@ static void differences_are_of_several_kinds(void **state)
         "dataset 1 is train in job 3, and other in job 4");
 }
 
+static struct pair *make_verified_pair(void)
+{
+    struct pair *pair = make_pair();
+    pair->a.proof.state_count = pair->b.proof.state_count = STATES;
+    return pair;
+}
+
+static void states_are_compared_where_both_verified_them(void **state)
+{
+    (void)state;
+    struct pair *pair = make_verified_pair();
+    const struct comparison *comparison = compare(pair);
+    assert_int_equal(comparison->outcome, COMPARISON_EQUAL);
+    assert_int_equal(comparison->states, 3);
+    assert_int_equal(comparison->state, 24);
+    pair->a.states[1] = (cadre_verified_state){.position = 11, .digest = 77};
+    assert_int_equal(compare(pair)->outcome, COMPARISON_EQUAL);
+    assert_int_equal(comparison->states, 2);
+    pair->a.proof.state_count = 1;
+    pair->a.proof.epoch_count = 0;
+    assert_int_equal(compare(pair)->outcome, COMPARISON_EQUAL); /* as far as anything is known */
+    assert_int_equal(comparison->states, 1);
+    assert_int_equal(comparison->state, 0);
+    pair->a.proof.state_count = 0;
+    assert_int_equal(compare(pair)->outcome, COMPARISON_NOTHING);
+}
+
+static void the_first_state_that_differs_is_named(void **state)
+{
+    (void)state;
+    struct pair *pair = make_verified_pair();
+    pair->b.states[1].digest = UINT64_MAX;
+    pair->b.states[2].digest++;
+    const struct comparison *comparison = compare(pair);
+    assert_place(comparison, DIFFERENCE_STATE, 12, 0, 0,
+        "state differs at step 12: its digest is 0000000000000029 in job 3, and ffffffffffffffff "
+        "in job 4; with equal numbers of replicas and the same program there should be none");
+    assert_string_equal(difference_name(comparison->place.difference), "state");
+    assert_string_equal(comparison->place.name, "");
+    assert_int_equal(comparison->states, 1);
+    assert_int_equal(comparison->state, 0);
+    assert_equal_part(comparison, 2, 12, 0, 12);
+    /* The state after 12 steps comes before the step 12; what was fed before comes before both. */
+    pair->b.epochs[1].fed[0]++;
+    assert_int_equal(compare(pair)->place.difference, DIFFERENCE_STATE);
+    pair->b.epochs[3].fed[0]++;
+    assert_int_equal(compare(pair)->place.difference, DIFFERENCE_FED);
+    assert_int_equal(comparison->place.position, 10);
+    assert_int_equal(comparison->states, 1);
+}
+
 static void assert_rendered(const struct comparison *comparison, const char *wanted)
 {
     char *text = NULL;
@@ -203,7 +261,36 @@ static void people_read_where_and_how_far(void **state)
     assert_rendered(compare(pair),
         "job 3  digits  succeeded  program digits  36 steps committed\n"
         "job 4  digits  succeeded  program digits  1 step committed\n"
-        "nothing in common: there is no epoch of which the same steps are committed in both\n");
+        "nothing in common: there is no epoch of which the same steps are committed in both, and "
+        "no position at which both verified their states\n");
+}
+
+static void people_read_of_states(void **state)
+{
+    (void)state;
+    static const char jobs[] = "job 3  digits  succeeded  program digits  36 steps committed\n"
+                               "job 4  digits  succeeded  program digits  36 steps committed\n";
+    char wanted[1024];
+    struct pair *pair = make_verified_pair();
+    snprintf(wanted, sizeof wanted,
+        "%sequal: both were fed the same samples as far as both go: 6 epochs, the steps 0 to 36; "
+        "states equal at 3 positions that both verified, the newest step 24\n",
+        jobs);
+    assert_rendered(compare(pair), wanted);
+    pair->b.states[2].digest++;
+    snprintf(wanted, sizeof wanted,
+        "%sthe same samples before: 4 epochs, the steps 0 to 24\n"
+        "before: states equal at 2 positions that both verified, the newest step 12\n"
+        "differs: state differs at step 24: its digest is 000000000000002a in job 3, and "
+        "000000000000002b in job 4; with equal numbers of replicas and the same program there "
+        "should be none\n",
+        jobs);
+    assert_rendered(compare(pair), wanted);
+    pair->a.proof.epoch_count = 0;
+    pair->a.proof.state_count = 1;
+    snprintf(wanted, sizeof wanted,
+        "%sequal: states equal at 1 position that both verified, the newest step 0\n", jobs);
+    assert_rendered(compare(pair), wanted);
 }
 
 /* Epochs that are not known of both lie between those that are. */
@@ -243,12 +330,18 @@ static void programs_read_the_same(void **state)
         "\"committed\":36,\"more\":false},{\"id\":4,");
     assert_json(compare(pair),
         "\"outcome\":\"equal\",\"epochs\":6,\"steps\":36,\"begin\":0,\"end\":36,"
-        "\"difference\":null}");
+        "\"difference\":null,\"states\":0,\"state\":null}");
     pair->b.epochs[4].fed[1]++;
     assert_json(compare(pair),
         "\"outcome\":\"differs\",\"epochs\":3,\"steps\":22,\"begin\":0,\"end\":22,"
         "\"difference\":{\"what\":\"fed\",\"position\":22,\"stream\":2,\"name\":\"test\","
         "\"epoch\":1,\"step\":0,\"steps\":2,\"text\":\"in epoch 2 of test");
+    pair = make_verified_pair();
+    pair->b.states[2].digest++;
+    assert_json(compare(pair),
+        "\"difference\":{\"what\":\"state\",\"position\":24,\"stream\":0,\"name\":\"\","
+        "\"epoch\":0,\"step\":0,\"steps\":0,\"text\":\"state differs at step 24: ");
+    assert_json(&pair->comparison, "\"states\":2,\"state\":12}");
 }
 
 int main(void)
@@ -259,7 +352,10 @@ int main(void)
         cmocka_unit_test(nothing_in_common_is_not_equal),
         cmocka_unit_test(the_first_difference_is_named),
         cmocka_unit_test(differences_are_of_several_kinds),
+        cmocka_unit_test(states_are_compared_where_both_verified_them),
+        cmocka_unit_test(the_first_state_that_differs_is_named),
         cmocka_unit_test(people_read_where_and_how_far),
+        cmocka_unit_test(people_read_of_states),
         cmocka_unit_test(holes_are_told),
         cmocka_unit_test(programs_read_the_same),
     };

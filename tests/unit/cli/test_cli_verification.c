@@ -133,6 +133,30 @@ static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
     assert_rendered(&proof, "\npartly proved: ");
 }
 
+static void how_far_states_were_verified_is_said(void **state)
+{
+    (void)state;
+    static const cadre_verified_state states[] = {
+        {.position = 0, .digest = 7}, {.position = 1200, .digest = UINT64_MAX}};
+    cadre_verification proof = make_proof();
+    proof.states = states;
+    proof.state_count = 2;
+    assert_rendered(&proof,
+        "in epochs that are proved\n"
+        "states verified at 2 positions, the newest step 1200 with digest ffffffffffffffff\n"
+        "partly proved: ");
+    json_t *json = json_of_verification(&proof);
+    char *text = json_dumps(json, JSON_COMPACT);
+    assert_non_null(strstr(text,
+        "\"more\":false,\"verified\":[{\"position\":0,\"digest\":\"0000000000000007\"},"
+        "{\"position\":1200,\"digest\":\"ffffffffffffffff\"}]}"));
+    free(text);
+    json_decref(json);
+    proof.state_count = 1;
+    assert_rendered(
+        &proof, "states verified at 1 position, the newest step 0 with digest 0000000000000007\n");
+}
+
 static void a_difference_is_said_first(void **state)
 {
     (void)state;
@@ -178,7 +202,7 @@ static void a_proof_as_json(void **state)
         "\"steps\":45,\"steps_whole\":45,\"samples\":1797,\"source_samples\":1797,"
         "\"verdict\":\"exact\",\"text\":\"every one of 1797 samples exactly once\"}],"
         "\"generations\":[{\"number\":1,\"first\":0,\"end\":68,\"tasks\":4,"
-        "\"restarted\":false,\"planned_us\":9}],\"more\":false}");
+        "\"restarted\":false,\"planned_us\":9}],\"more\":false,\"verified\":[]}");
     free(text);
     json_decref(json);
 }
@@ -189,6 +213,7 @@ int main(void)
         cmocka_unit_test(a_proof_is_a_table_and_a_conclusion),
         cmocka_unit_test(equal_epochs_are_one_row),
         cmocka_unit_test(a_job_that_went_on_says_whose_the_steps_before_are),
+        cmocka_unit_test(how_far_states_were_verified_is_said),
         cmocka_unit_test(a_difference_is_said_first),
         cmocka_unit_test(nothing_proved_says_why),
         cmocka_unit_test(a_proof_as_json),

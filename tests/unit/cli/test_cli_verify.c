@@ -48,6 +48,8 @@ static void a_proof_has_a_status(void **state)
 {
     (void)state;
     assert_verify("1", NULL, 0, "proved: 3 epochs fed every sample exactly once", "");
+    assert_verify("1", NULL, 0,
+        "states verified at 2 positions, the newest step 30 with digest 0000000000000003\n", "");
     assert_verify("70", NULL, 1, "not as it should be: 1 epoch differs", "");
     assert_verify("74", NULL, 3, "nothing could be proved", "");
     assert_verify("78", NULL, 4, "The coordinator is of an older version", "");
@@ -59,10 +61,14 @@ static void a_proof_has_a_status(void **state)
 static void a_comparison_has_a_status(void **state)
 {
     (void)state;
-    assert_verify("1", "2", 0, "3 epochs, the steps 0 to 30\n", "");
-    assert_verify("1", "82", 0, "3 epochs, the steps 0 to 30\n", "");
+    assert_verify("1", "2", 0,
+        "3 epochs, the steps 0 to 30; states equal at 2 positions that both verified, the newest "
+        "step 30\n",
+        "");
+    assert_verify("1", "82", 0, "3 epochs, the steps 0 to 30; states equal at 2 positions", "");
     assert_verify("1", "70", 1,
         "the same samples before: 1 epoch, the steps 0 to 10\n"
+        "before: states equal at 1 position that both verified, the newest step 10\n"
         "differs: in epoch 2 of train, the steps 10 to 20, job 1 was fed 1000 samples and job 70 "
         "others, also 1000\n",
         "");
