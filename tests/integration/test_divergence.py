@@ -21,8 +21,8 @@ EVERY = 3       # steps between two comparisons
 CHECKPOINT = 4  # and between two checkpoints
 STEPS = 60
 FAILED_PRECONDITION = 9
-BREAK = re.compile(r"a generation is formed job=(\d+) .*? position=(\d+) reason=\"(.*(?:state than most replicas|have different "
-                   r"states) after (\d+) steps?.*)\"$", re.MULTILINE)
+BREAK = re.compile(r"a generation is formed job=(\d+) .*? position=(\d+) reason=\"(.*"
+                   r"(?:state than most replicas|have different states) after (\d+) steps?.*)\"$", re.MULTILINE)
 
 # A flip there stays until it is found, whatever the program does meanwhile.
 LASTING = ("weights", "rows", "chain", "use", "gradient", "thread")
@@ -271,8 +271,8 @@ class Drill:
     def told(self):
         places = ", ".join(f"{place} {self.found[place]} of {count}" for place, count in sorted(self.made.items()))
         late = ", ".join(f"{steps}: {count}" for steps, count in sorted(self.late.items()))
-        return (f"{self.flips} flips in {self.jobs} jobs, {sum(self.found.values())} found ({places}); steps from flip to "
-                f"find {{{late}}}; {self.published} checkpoints, {len(self.wrong)} problems")
+        return (f"{self.flips} flips in {self.jobs} jobs, {sum(self.found.values())} found ({places}); steps from "
+                f"flip to find {{{late}}}; {self.published} checkpoints, {len(self.wrong)} problems")
 
 
 def test_a_drill():

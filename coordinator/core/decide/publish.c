@@ -23,7 +23,7 @@ void publish_decide(struct core *core, struct job *job)
         applied = job->finished_position;
     }
     if (!job->has_part || !(done || runs) || job->part.position > applied ||
-        !(verified_covers(job, &job->part) || divergence_excluded(core, job))) {
+        !(verified_covers(core, job, &job->part) || divergence_excluded(core, job))) {
         return;
     }
     job->has_part = false;

@@ -7,6 +7,7 @@
 #include "coordinator/core/facts/verified.h"
 
 #include "coordinator/core/state/due.h"
+#include "coordinator/core/state/find.h"
 
 #define RECORDED_EACH_US UINT64_C(60000000)
 
@@ -36,14 +37,21 @@ void verified_raise(struct core *core, struct job *job, const struct verified *v
     CADRE_ASSERT(job->verified.position <= job->released);
 }
 
+bool verified_is_alone(const struct core *core, const struct job *job)
+{
+    CADRE_ASSERT(job->roster > 0);
+    return job->roster == 1 && job_task(core, job, core->members[job->first])->replicas <= 1;
+}
+
 /* A state that was compared later than it was saved was equal then, too: one that differs goes on
  * differing. At the same position it may have been compared twice, as when the program changed
  * what no step writes in between: then the next comparison decides. */
-bool verified_covers(const struct job *job, const struct core_checkpoint *part)
+bool verified_covers(
+    const struct core *core, const struct job *job, const struct core_checkpoint *part)
 {
     const struct verified *verified = &job->verified;
     CADRE_ASSERT(part->position <= job->released);
-    if (part->digest == 0 || job->roster == 1) {
+    if (part->digest == 0 || verified_is_alone(core, job)) {
         return true;
     }
     return is_known(verified) &&

@@ -9,7 +9,11 @@
  * member of this generation can have compared, or of none: nothing changes. */
 void verified_raise(struct core *core, struct job *job, const struct verified *verified);
 /* Whether the state that this part of this generation holds was compared, or needs not be. */
-bool verified_covers(const struct job *job, const struct core_checkpoint *part);
+bool verified_covers(
+    const struct core *core, const struct job *job, const struct core_checkpoint *part);
+
+/* The generation is one replica: nobody could be compared with it. */
+bool verified_is_alone(const struct core *core, const struct job *job);
 /* A generation begins: what lies behind its first position is of a line that is cut off. */
 void verified_cut(struct job *job);
 /* All finished: what is known is recorded, however soon after the last. */

@@ -8,6 +8,7 @@
 #include "worker/library/runtime/digests/digests_part.h"
 #include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/replica/verified.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_status hash_here(
@@ -61,6 +62,9 @@ cadre_status digests_at_end(
         if (state_digest(&part->hashes[i]) != digest) {
             return differ(strategy, i, error);
         }
+    }
+    if (strategy->roster.member_count == 1 && strategy->local_replicas > 1) {
+        verified_note(strategy, strategy_position(strategy), digest); /* by those of all */
     }
     *ret_digest = digest;
     return CADRE_OK;
