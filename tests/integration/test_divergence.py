@@ -146,6 +146,16 @@ def test_one_of_two_flips():
             flipping.check_end(calm)
 
 
+def test_one_task_flips():
+    """Its checkpoint is written before the step's first collective compares what its replicas hold."""
+    with start(1) as cluster:
+        calm = calm_run(cluster, workers=1, replicas=2, checkpoint_every=4)
+        flip = Flip(0, 0, 23, "weights", 77)
+        flipping = Flipping(cluster, "slow=30", flips=[flip], workers=1, replicas=2, verify=4, checkpoint_every=4)
+        check_equal(flipping.end().restarts, 1, "restarts")
+        flipping.check_end(calm)
+
+
 def test_a_program_that_is_wrong():
     with start() as cluster:
         for wrong, fields in (("own", {}), ("rand", {"workers": 2}), ("rows", {"replicas": 2}), ("clock", {}),
