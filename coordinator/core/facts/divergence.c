@@ -126,8 +126,10 @@ static void diverges(
     CADRE_ASSERT(job->outcome == 0 && !job->diverged);
     CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
     divergence_text(core, job, divergence, &text);
-    count_culprits(core, job, divergence);
     bool again = is_again(job, divergence);
+    if (!again) { /* else the program is at fault, and no machine */
+        count_culprits(core, job, divergence);
+    }
     if (again) {
         text_add(&text, "; so it was before, after ");
         text_count(&text, job->diverged_at, "step", "steps");

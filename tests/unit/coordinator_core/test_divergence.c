@@ -157,6 +157,23 @@ static void the_same_again_is_the_programs_fault(void **state)
     }
 }
 
+/* Where a program is at fault, its machine is not. */
+static void a_wrong_program_drains_no_worker(void **state)
+{
+    (void)state;
+    struct script *s = stage_three(9);
+    const struct divergence one = {
+        .position = 6, .verified = 4, .culprits = {1}, .culprit_count = 1};
+    diverged(s, 3, 1, 2, one, "x");
+    all_freeze(s, 6);
+    begin_again(s, 12);
+    assert_int_equal(link_of(s, 1), 2); /* on worker b, as before */
+    diverged(s, link_of(s, 0), 1, 0, one, "y");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    assert_null(core_drain_of(s->core, "b"));
+    script_close(s);
+}
+
 static void another_one_behind_it_is_another_failure(void **state)
 {
     (void)state;
@@ -335,6 +352,7 @@ int main(void)
         cmocka_unit_test(what_may_not_be_restarted_fails),
         cmocka_unit_test(the_same_again_is_the_programs_fault),
         cmocka_unit_test(another_one_behind_it_is_another_failure),
+        cmocka_unit_test(a_wrong_program_drains_no_worker),
         cmocka_unit_test(a_worker_that_is_named_twice_is_drained),
         cmocka_unit_test(what_nobody_can_have_found_fails),
         cmocka_unit_test(ends_that_differ_are_no_end),
