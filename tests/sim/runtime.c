@@ -100,7 +100,8 @@ static void save(struct sim *sim, uint32_t index)
     if (process->rank == 0) {
         saving_begin(sim, index);
     }
-    if (process->core.position < job_of(sim, process)->plan->steps || is_save(sim, process)) {
+    bool all = process->core.position < job_of(sim, process)->plan->steps || is_save(sim, process);
+    if (all || mesh_of(sim, process)->count == 1) { /* the replicas of one task, at its end too */
         values_saved(sim, index);
     }
 }
