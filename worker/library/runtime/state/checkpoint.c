@@ -28,19 +28,6 @@
 
 /* --- the writer --- */
 
-/* Of a job of one replica nobody else says that its state is as it is to be. */
-static void tell_part(struct checkpointer *checkpointer)
-{
-    const struct checkpoint_copy *copy = &checkpointer->copy;
-    struct task *task = checkpointer->strategy->task;
-    const struct task_part *part = &checkpointer->part;
-    if (copy->alone && part->digest != 0) {
-        const struct verified own = {.position = part->position, .digest = part->digest};
-        task_verified(task, copy->generation, &own);
-    }
-    task_part(task, part);
-}
-
 /* The copy is this thread's meanwhile. */
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
@@ -68,7 +55,7 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
     memcpy(checkpointer->part.sha256, hash.bytes, sizeof checkpointer->part.sha256);
     checkpointer->written = copy->position;
     pthread_mutex_unlock(&checkpointer->lock);
-    tell_part(checkpointer);
+    task_part(checkpointer->strategy->task, &checkpointer->part);
     return CADRE_OK;
 }
 
@@ -170,7 +157,7 @@ static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_er
     }
     checkpointer->tried_at = checkpointer->copy.position;
     if (same && checkpointer->written == checkpointer->copy.position) {
-        tell_part(checkpointer);
+        task_part(checkpointer->strategy->task, &checkpointer->part);
         return CADRE_OK;
     }
     pthread_mutex_lock(&checkpointer->lock);

@@ -223,8 +223,6 @@ static cadre_status prepare_hashes(struct checkpoint_copy *copy,
 {
     struct state_tensor tensor;
     copy->compared = !strategy->environment->verify_off;
-    copy->alone = strategy->replica_count == 1;
-    copy->generation = strategy->roster.generation;
     copy->digest = 0;
     if (!copy->compared) {
         return CADRE_OK;

@@ -27,17 +27,15 @@ struct checkpoint_copy {
     struct streamed *source; /* the strategy's; borrowed */
     char *memory;            /* NULL: none yet */
     size_t memory_bytes;
-    bool pinned;                  /* page-locked: devices copy into it by themselves */
-    size_t data_bytes;            /* in the file */
-    uint64_t position;            /* what it holds; POSITION_NONE: nothing whole */
-    struct manifest *manifest;    /* of the same moment */
-    struct state_hashes hashes;   /* of what is copied, once checkpoint_copy_hash was called */
-    uint32_t *tensors_of;         /* the tensor of the state that each of the `copied` entries is */
-    uint64_t digest;              /* 0: nobody compares states */
-    bool compared;                /* the digest is wanted */
-    bool alone;                   /* the job had one replica: nobody else tells the digest */
-    struct generation generation; /* that it was taken in */
-    bool stamped;                 /* `stamp` is that of the streamed tensors then */
+    bool pinned;                /* page-locked: devices copy into it by themselves */
+    size_t data_bytes;          /* in the file */
+    uint64_t position;          /* what it holds; POSITION_NONE: nothing whole */
+    struct manifest *manifest;  /* of the same moment */
+    struct state_hashes hashes; /* of what is copied, once checkpoint_copy_hash was called */
+    uint32_t *tensors_of;       /* the tensor of the state that each of the `copied` entries is */
+    uint64_t digest;            /* 0: nobody compares states */
+    bool compared;              /* the digest is wanted */
+    bool stamped;               /* `stamp` is that of the streamed tensors then */
     uint64_t stamp;
 };
 
