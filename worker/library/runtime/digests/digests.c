@@ -110,8 +110,10 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
         }
         CADRE_TRY(state_hash_own(strategy, replica->local, hashes, error));
         replica->digest = state_digest(hashes);
-        /* Not what other parts did since the beginning, such as to copy a checkpoint. */
-        part->took_us += replica->local == 0 ? clock_monotonic_us() - begun_us : 0;
+        if (replica->local == 0) {
+            /* Not what other parts did since the beginning, such as to copy a checkpoint. */
+            part->took_us += clock_monotonic_us() - begun_us;
+        }
     }
     if (replica->local == 0) {
         strategy->step.compares_in = strategy->roster.rank == 0 ? next_in(strategy, part) : 0;
