@@ -275,10 +275,17 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
             "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
             function);
     }
-    participants_place(distributed->strategy, PLACE_NEXT);
+    bool knew_end = distributed->at.ended;
+    participants_place(distributed->strategy, PLACE_NEXT, false);
     status = take_next(distributed, whole, error);
+    if (status == CADRE_OK) {
+        participants_place(distributed->strategy, PLACE_NEXT, true);
+    } else if (status == CADRE_OUT_OF_RANGE && !knew_end) {
+        /* Where this was not known the epoch had a step: the loop has passed that by. */
+        participants_place(distributed->strategy, PLACE_RUN, true);
+    }
     bool stops = status == CADRE_OK && participants_halt(distributed->strategy, error) != CADRE_OK;
-    participants_place(distributed->strategy, PLACE_BETWEEN);
+    participants_place(distributed->strategy, PLACE_BETWEEN, false);
     if (stops) {
         drop_batch(distributed); /* what it holds is left for who goes on */
         return error->code;

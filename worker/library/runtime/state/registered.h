@@ -5,7 +5,10 @@
  * It is given back where the program's loop had come to when it was taken (enum loop_place): a task
  * that joins, or goes on from a checkpoint, gets it when its state comes, so that its program can
  * look at it, and once more at that place, whatever its program did to it on the way there. So what
- * is changed before that place is not done twice, and what is changed behind it is not left out. */
+ * is changed before that place is not done twice, and what is changed behind it is not left out.
+ * A cadre_next that finds an end which was known when the state was taken is on the way; one that
+ * finds an end which was not is behind the place: the step that was begun there held no rows, and
+ * by files such steps need not come again. */
 #ifndef CADRE_RUNTIME_REGISTERED_H
 #define CADRE_RUNTIME_REGISTERED_H
 

@@ -49,11 +49,13 @@ static void free_part(cadre_strategy *strategy)
 
 /* --- in a step --- */
 
-static void place(cadre_strategy *strategy, enum loop_place place)
+static void place(cadre_strategy *strategy, enum loop_place place, bool reached)
 {
     CADRE_ASSERT(place <= PLACE_RUN);
     strategy->state_part->place = place;
-    registered_give(strategy, place);
+    if (reached) {
+        registered_give(strategy, place);
+    }
 }
 
 static cadre_status begin(struct step_order *order, struct cadre_error *error)

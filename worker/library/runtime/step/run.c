@@ -201,7 +201,7 @@ static cadre_status come_to_step(struct step_order *order, struct cadre_error *e
     }
     strategy->arrives = false;
     if (!strategy->changes) {
-        participants_place(strategy, PLACE_RUN);
+        participants_place(strategy, PLACE_RUN, true);
     }
     order->feeds = order->batch != NULL && !order->batch->source.consumed;
     return CADRE_OK;
@@ -227,7 +227,7 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
     }
     outputs_drop(order->strategy);
     per_replica_drop(order->input);
-    participants_place(order->strategy, PLACE_BETWEEN);
+    participants_place(order->strategy, PLACE_BETWEEN, false);
     return status;
 }
 

@@ -79,8 +79,9 @@ struct participant {
 
     /* What the program asks for; INVALID_ARGUMENT, FAILED_PRECONDITION: it was misused. */
     cadre_status (*check)(const struct step_order *order, struct cadre_error *error);
-    /* The program's loop has come to this place. */
-    void (*place)(cadre_strategy *strategy, enum loop_place place);
+    /* The program's loop stands here. `reached`: for sure; else it asks in cadre_next for a batch,
+     * and it is not known yet whether it gets one. */
+    void (*place)(cadre_strategy *strategy, enum loop_place place, bool reached);
     /* A step may begin here, or the job stops for good: then an error, which is final. */
     cadre_status (*halt)(cadre_strategy *strategy, struct cadre_error *error);
     /* Down: an attempt begins. An error is the program's own failure. */

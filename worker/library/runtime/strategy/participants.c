@@ -86,13 +86,13 @@ cadre_status participants_check(const struct step_order *order, struct cadre_err
     return CADRE_OK;
 }
 
-void participants_place(cadre_strategy *strategy, enum loop_place place)
+void participants_place(cadre_strategy *strategy, enum loop_place place, bool reached)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     uint32_t left = having(strategy, MOMENT(place));
     while (left != 0) {
         const struct participant *part = next_down(strategy, &left);
-        part->place(strategy, place);
+        part->place(strategy, place, reached);
     }
 }
 

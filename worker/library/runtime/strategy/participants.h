@@ -15,7 +15,7 @@ cadre_status participants_open(cadre_strategy *strategy, struct cadre_error *err
 void participants_close(cadre_strategy *strategy);
 void participants_free(cadre_strategy *strategy);
 cadre_status participants_check(const struct step_order *order, struct cadre_error *error);
-void participants_place(cadre_strategy *strategy, enum loop_place place);
+void participants_place(cadre_strategy *strategy, enum loop_place place, bool reached);
 cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *error);
 cadre_status participants_begin(struct step_order *order, struct cadre_error *error);
 cadre_status participants_bind(
