@@ -85,6 +85,7 @@ struct options {
     int64_t endless;
     int64_t leave;
     int64_t mix;
+    int64_t decay;
     int64_t odd_slot;
     const char *allowed;
     const char *log;
@@ -160,7 +161,8 @@ static cadre_status apply(
     }
     *order = *order * UINT64_C(6364136223846793005) + all;
     for (int i = 0; i < WEIGHTS; i++) {
-        weights[i] = 0.9 * weights[i] + gradient[i] / (double)cadre_replica_global_rows(replica);
+        weights[i] = (double)learner->options.decay / 100 * weights[i] +
+                     gradient[i] / (double)cadre_replica_global_rows(replica);
     }
     return CADRE_OK;
 }
@@ -427,14 +429,14 @@ static bool take_option(struct options *options, const char *argument)
         {"test", .number = &options->test}, {"pace", .number = &options->pace_ms},
         {"save", .number = &options->save}, {"steps", .number = &options->steps},
         {"endless", .number = &options->endless}, {"leave", .number = &options->leave},
-        {"mix", .number = &options->mix}, {"odd", .number = &options->odd_slot},
-        {"die", .place = &options->die}, {"stop", .place = &options->stop},
-        {"fail", .place = &options->fail}, {"preempt", .place = &options->preempt},
-        {"exit", .place = &options->exit}, {"twice", .place = &options->twice},
-        {"source", .text = &options->source}, {"data", .text = &options->data},
-        {"via", .text = &options->via}, {"exam", .text = &options->exam},
-        {"shard", .text = &options->shard}, {"log", .text = &options->log},
-        {"allowed", .text = &options->allowed}};
+        {"mix", .number = &options->mix}, {"decay", .number = &options->decay},
+        {"odd", .number = &options->odd_slot}, {"die", .place = &options->die},
+        {"stop", .place = &options->stop}, {"fail", .place = &options->fail},
+        {"preempt", .place = &options->preempt}, {"exit", .place = &options->exit},
+        {"twice", .place = &options->twice}, {"source", .text = &options->source},
+        {"data", .text = &options->data}, {"via", .text = &options->via},
+        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
+        {"log", .text = &options->log}, {"allowed", .text = &options->allowed}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;
@@ -463,7 +465,8 @@ static void open_log(struct learner *learner)
 
 int main(int argc, char **argv)
 {
-    struct learner learner = {.options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40}};
+    struct learner learner = {
+        .options = {.samples = 192, .batch = 16, .epochs = 3, .test = 40, .decay = 90}};
     struct options *options = &learner.options;
     options->die.slot = options->stop.slot = options->fail.slot = -1;
     options->preempt.slot = options->exit.slot = options->twice.slot = options->odd_slot = -1;

@@ -140,5 +140,21 @@ def test_two_jobs_are_compared():
         check_equal((place["what"], place["name"], [place["epoch"]]), ("fed", "train", differs), said)
 
 
+def test_the_states_of_two_jobs_are_compared():
+    """Two that are fed the same and learn otherwise: the first state that differs is named."""
+    with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        one, other = (Learning(cluster, f"decay={decay}", workers=2, checkpoint_every=8) for decay in (90, 80))
+        for learning in (one, other):
+            check_equal(learning.end().state, SUCCEEDED, "its end")
+        states = [{state["position"]: state["digest"] for state in verified(learning, 0)[1]["verified"]}
+                  for learning in (one, other)]
+        both = sorted(states[0].keys() & states[1].keys() - {0})
+        check(both and all(states[0][at] != states[1][at] for at in both), f"states that can be compared of {states}")
+        said = cluster.cadre("verify", str(one.job), str(other.job), status=1).stdout.decode()
+        place = json.loads(cluster.cadre("verify", str(one.job), str(other.job), "--json", status=1).stdout)["difference"]
+        check_equal((place["what"], place["position"]), ("state", both[0]), f"where they differ: {place}")
+        check_in(f"differs: {place['text']}", said, "the outcome")
+
+
 if __name__ == "__main__":
     run(globals())
