@@ -347,6 +347,7 @@ static void put(struct daemon *daemon, const char *text, size_t size, uint64_t a
     struct cadre_error error = {0};
     struct sha256 hash = hash_of_bytes(text, size);
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash.bytes);
+    settle(daemon); /* one that is being removed is gone before this one is there */
     assert_ok(file_write_atomic(path, text, size, 0600, &error), &error);
     time_t then = (time_t)(clock_wall_us() / CADRE_US_PER_S - ago);
     const struct timespec times[2] = {{0}, {.tv_sec = then}};
