@@ -151,7 +151,8 @@ def test_the_states_of_two_jobs_are_compared():
         both = sorted(states[0].keys() & states[1].keys() - {0})
         check(both and all(states[0][at] != states[1][at] for at in both), f"states that can be compared of {states}")
         said = cluster.cadre("verify", str(one.job), str(other.job), status=1).stdout.decode()
-        place = json.loads(cluster.cadre("verify", str(one.job), str(other.job), "--json", status=1).stdout)["difference"]
+        read = cluster.cadre("verify", str(one.job), str(other.job), "--json", status=1).stdout
+        place = json.loads(read)["difference"]
         check_equal((place["what"], place["position"]), ("state", both[0]), f"where they differ: {place}")
         check_in(f"differs: {place['text']}", said, "the outcome")
 
