@@ -239,7 +239,7 @@ static cadre_status step(
     CADRE_TRY(cadre_all_reduce(replica, CADRE_SUM, &outputs[0], 1, NULL));
     flip_here(flipper, position, local, "gradient", sums, bytes);
     CADRE_TRY(cadre_tensor_from_i64(cadre_tensor_rows(inputs[0]), &rows));
-    cadre_status status = cadre_variable_assign_add(replica, flipper->rows, rows);
+    cadre_status status = cadre_variable_assign(replica, flipper->rows, CADRE_ASSIGN_ADD, rows);
     cadre_tensor_release(rows);
     return status == CADRE_OK ? apply(flipper, replica, sums, inputs[0]) : status;
 }

@@ -209,7 +209,7 @@ static cadre_status test_step(
 {
     struct learner *learner = user;
     CADRE_TRY(cadre_tensor_from_i64(cadre_tensor_rows(inputs[0]), &outputs[0]));
-    CADRE_TRY(cadre_variable_assign_add(replica, learner->tested, outputs[0]));
+    CADRE_TRY(cadre_variable_assign(replica, learner->tested, CADRE_ASSIGN_ADD, outputs[0]));
     maybe_die(learner, "eval");
     cadre_tensor *one;
     CADRE_TRY(cadre_tensor_from_f64(1, &one));

@@ -66,7 +66,7 @@ static cadre_status add_one(
     CADRE_TRY(cadre_tensor_from_f32(1, &one));
     cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
     if (status == CADRE_OK) {
-        status = cadre_variable_assign_add(replica, user, one);
+        status = cadre_variable_assign(replica, user, CADRE_ASSIGN_ADD, one);
     }
     outputs[0] = one;
     return status;

@@ -49,38 +49,34 @@
 extern "C" {
 #endif
 
+/* The component gets the combined value; or its old value plus or minus that, which is not for
+ * CADRE_BOOL and CADRE_STRING, and not for an ON_READ SUM in cross-replica context. Integers wrap
+ * around. (tf.Variable.assign, assign_add, assign_sub.) */
+typedef enum cadre_assignment {
+    CADRE_ASSIGN = 0,
+    CADRE_ASSIGN_ADD,
+    CADRE_ASSIGN_SUB
+} cadre_assignment;
+
 /* Assigns `value`, of the variable's type and shape, which is not changed. `replica` is NULL in
  * cross-replica context and inside an update. CADRE_STRING: in cross-replica context only
  * (FAILED_PRECONDITION). Of an ON_READ SUM every component gets the n-th part (of integers the
  * first few one more, so that they add up), and the total is `value`. */
-CADRE_API cadre_status cadre_variable_assign(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
-
-/* The same with the component's old value plus or minus the combined value; not for CADRE_BOOL and
- * CADRE_STRING, and not for an ON_READ SUM in cross-replica context. Integers wrap around. */
-CADRE_API cadre_status cadre_variable_assign_add(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
-CADRE_API cadre_status cadre_variable_assign_sub(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value);
+CADRE_API cadre_status cadre_variable_assign(cadre_replica *replica, cadre_variable *variable,
+    cadre_assignment how, const cadre_tensor *value);
 
 /* The same with a number, for every element. Integers and truth values must hold it exactly, else
  * INVALID_ARGUMENT; floating types round. Replicas that give different numbers are told
  * (INVALID_ARGUMENT), unless the aggregation is NONE. */
 CADRE_API cadre_status cadre_variable_assign_literal(
-    cadre_replica *replica, cadre_variable *variable, double value);
-CADRE_API cadre_status cadre_variable_assign_add_literal(
-    cadre_replica *replica, cadre_variable *variable, double value);
-CADRE_API cadre_status cadre_variable_assign_sub_literal(
-    cadre_replica *replica, cadre_variable *variable, double value);
-
-enum cadre_assignment { CADRE_ASSIGN = 0, CADRE_ASSIGN_ADD, CADRE_ASSIGN_SUB };
+    cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value);
 
 /* In cross-replica context: component r gets the value of replica r, and nothing is combined; of an
  * ON_READ MEAN or ONLY_FIRST_REPLICA the total follows from them. `values` has one component, of
  * the variable's type and shape for each local replica. INVALID_ARGUMENT also for a variable of one
  * component, for strings, and for an ON_READ SUM, which is assigned as a whole. */
 CADRE_API cadre_status cadre_variable_assign_values(
-    cadre_variable *variable, enum cadre_assignment how, const cadre_per_replica *values);
+    cadre_variable *variable, cadre_assignment how, const cadre_per_replica *values);
 
 /* --- update --- */
 

@@ -38,20 +38,18 @@
 extern "C" {
 #endif
 
-CADRE_API cadre_status cadre_variable_scatter_add(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_sub(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_mul(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_div(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_min(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_max(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
-CADRE_API cadre_status cadre_variable_scatter_update(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value);
+typedef enum cadre_scatter {
+    CADRE_SCATTER_ADD = 0,
+    CADRE_SCATTER_SUB,
+    CADRE_SCATTER_MUL,
+    CADRE_SCATTER_DIV,
+    CADRE_SCATTER_MIN,
+    CADRE_SCATTER_MAX,
+    CADRE_SCATTER_UPDATE /* the row becomes the value */
+} cadre_scatter;
+
+CADRE_API cadre_status cadre_variable_scatter(
+    cadre_replica *replica, cadre_variable *variable, cadre_scatter how, const cadre_sparse *value);
 
 #ifdef __cplusplus
 }

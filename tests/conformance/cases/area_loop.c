@@ -26,7 +26,7 @@ static cadre_status add_rows(
     cadre_tensor *sum = NULL;
     (void)outputs;
     CADRE_TRY(sum_rows(replica, inputs, &sum, NULL));
-    cadre_status status = cadre_variable_assign_add(replica, user, sum);
+    cadre_status status = cadre_variable_assign(replica, user, CADRE_ASSIGN_ADD, sum);
     cadre_tensor_release(sum);
     return status;
 }
@@ -36,7 +36,7 @@ static cadre_status add_one(
 {
     (void)inputs;
     (void)outputs;
-    return cadre_variable_assign_add_literal(replica, user, 1);
+    return cadre_variable_assign_literal(replica, user, CADRE_ASSIGN_ADD, 1);
 }
 
 static cadre_status pass_on(

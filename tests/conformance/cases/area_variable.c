@@ -128,11 +128,11 @@ static cadre_status assign(
 {
     switch (entry->operation) {
     case ASSIGN:
-        return cadre_variable_assign(replica, entry->variable, value);
+        return cadre_variable_assign(replica, entry->variable, CADRE_ASSIGN, value);
     case ASSIGN_ADD:
-        return cadre_variable_assign_add(replica, entry->variable, value);
+        return cadre_variable_assign(replica, entry->variable, CADRE_ASSIGN_ADD, value);
     default:
-        return cadre_variable_assign_sub(replica, entry->variable, value);
+        return cadre_variable_assign(replica, entry->variable, CADRE_ASSIGN_SUB, value);
     }
 }
 
@@ -140,28 +140,21 @@ static cadre_status assign_literal(cadre_replica *replica, const struct entry *e
 {
     switch (entry->operation) {
     case ASSIGN:
-        return cadre_variable_assign_literal(replica, entry->variable, entry->number);
+        return cadre_variable_assign_literal(replica, entry->variable, CADRE_ASSIGN, entry->number);
     case ASSIGN_ADD:
-        return cadre_variable_assign_add_literal(replica, entry->variable, entry->number);
+        return cadre_variable_assign_literal(
+            replica, entry->variable, CADRE_ASSIGN_ADD, entry->number);
     default:
-        return cadre_variable_assign_sub_literal(replica, entry->variable, entry->number);
+        return cadre_variable_assign_literal(
+            replica, entry->variable, CADRE_ASSIGN_SUB, entry->number);
     }
 }
 
 static cadre_status scatter(
     cadre_replica *replica, const struct entry *entry, const cadre_sparse *value)
 {
-    static cadre_status (*const functions[])(
-        cadre_replica *, cadre_variable *, const cadre_sparse *) = {
-        [SCATTER_ADD] = cadre_variable_scatter_add,
-        [SCATTER_SUB] = cadre_variable_scatter_sub,
-        [SCATTER_MUL] = cadre_variable_scatter_mul,
-        [SCATTER_DIV] = cadre_variable_scatter_div,
-        [SCATTER_MIN] = cadre_variable_scatter_min,
-        [SCATTER_MAX] = cadre_variable_scatter_max,
-        [SCATTER_UPDATE] = cadre_variable_scatter_update,
-    };
-    return functions[entry->operation](replica, entry->variable, value);
+    cadre_scatter how = (cadre_scatter)(entry->operation - SCATTER_ADD);
+    return cadre_variable_scatter(replica, entry->variable, how, value);
 }
 
 static cadre_status copy_component(

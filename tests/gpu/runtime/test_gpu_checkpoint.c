@@ -46,9 +46,10 @@ static cadre_status count_step(
     (void)outputs;
     (void)user;
     cadre_strategy *strategy = replica->strategy;
-    CADRE_TRY(
-        cadre_variable_assign_add_literal(replica, cadre_variable_find(strategy, "weights"), 0.1));
-    return cadre_variable_assign_add_literal(replica, cadre_variable_find(strategy, "sum"), 1);
+    CADRE_TRY(cadre_variable_assign_literal(
+        replica, cadre_variable_find(strategy, "weights"), CADRE_ASSIGN_ADD, 0.1));
+    return cadre_variable_assign_literal(
+        replica, cadre_variable_find(strategy, "sum"), CADRE_ASSIGN_ADD, 1);
 }
 
 /* The whole state, as it would travel. */

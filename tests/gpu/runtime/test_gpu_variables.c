@@ -97,7 +97,7 @@ static void what_is_no_mirrored_number_stays_on_the_host(void **state)
             cadre_variable_create(strategy, name, CADRE_F32, 0, NULL, &options[i], &variable));
         assert_null(variable->components[1].device);
         assert_non_null(strstr(cadre_variable_device(variable, 1), "device:CPU:0"));
-        assert_public_ok(cadre_variable_assign_literal(NULL, variable, 3));
+        assert_public_ok(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 3));
         assert_true(*(const float *)cadre_variable_read(NULL, variable) == 3);
     }
     cadre_variable *words;
@@ -143,15 +143,15 @@ static void assignments_between_steps_reach_all_components(void **state)
         for (int step = 0; step < 2; step++) {
             cadre_tensor *host = full(NULL, 8);
             cadre_tensor *there = full(device, 0.25f);
-            assert_public_ok(cadre_variable_assign(NULL, variable, host));
+            assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN, host));
             assert_value(variable, 8);
-            assert_public_ok(cadre_variable_assign_add(NULL, variable, there));
+            assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN_ADD, there));
             assert_value(variable, 8.25f);
-            assert_public_ok(cadre_variable_assign_sub(NULL, variable, host));
+            assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN_SUB, host));
             assert_value(variable, 0.25f);
-            assert_public_ok(cadre_variable_assign_add_literal(NULL, variable, 2));
+            assert_public_ok(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN_ADD, 2));
             assert_value(variable, 2.25f);
-            assert_public_ok(cadre_variable_assign(NULL, variable, there));
+            assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN, there));
             assert_value(variable, 0.25f);
             cadre_tensor_release(host);
             cadre_tensor_release(there);
@@ -197,8 +197,8 @@ static cadre_status double_it(
 {
     (void)ret_output;
     cadre_variable *other = user;
-    CADRE_TRY(cadre_variable_assign_add(NULL, variable, inputs[0]));
-    return cadre_variable_assign_literal(NULL, other, 7);
+    CADRE_TRY(cadre_variable_assign(NULL, variable, CADRE_ASSIGN_ADD, inputs[0]));
+    return cadre_variable_assign_literal(NULL, other, CADRE_ASSIGN, 7);
 }
 
 static void updates_change_one_component_each(void **state)
@@ -242,9 +242,9 @@ static cadre_status write_and_assign(
     gpu_put_f32(replica, to, COUNT, 5);
     cadre_tensor *host = full(NULL, 3);
     cadre_tensor *there = full(replica->device, 0.5f);
-    CADRE_TRY(cadre_variable_assign(replica, stepping->second, host));
+    CADRE_TRY(cadre_variable_assign(replica, stepping->second, CADRE_ASSIGN, host));
     cadre_tensor_release(host);
-    CADRE_TRY(cadre_variable_assign_add(replica, stepping->second, there));
+    CADRE_TRY(cadre_variable_assign(replica, stepping->second, CADRE_ASSIGN_ADD, there));
     cadre_tensor_release(there);
     return stepping->fails ? cadre_fail(CADRE_CANCELLED, "on purpose") : CADRE_OK;
 }
@@ -284,8 +284,8 @@ static cadre_status assign_own(
     (void)outputs;
     const struct stepping *stepping = user;
     cadre_tensor *own = full(replica->device, (float)(2 * replica->id + 2));
-    CADRE_TRY(cadre_variable_assign_add(replica, stepping->variable, own));
-    CADRE_TRY(cadre_variable_assign(replica, stepping->second, own));
+    CADRE_TRY(cadre_variable_assign(replica, stepping->variable, CADRE_ASSIGN_ADD, own));
+    CADRE_TRY(cadre_variable_assign(replica, stepping->second, CADRE_ASSIGN, own));
     cadre_tensor_release(own);
     return CADRE_OK;
 }
@@ -359,7 +359,7 @@ static cadre_status scatter_in_step(
     CADRE_TRY(cadre_tensor_from_data(CADRE_I64, 1, dims, rows, &indices));
     assert_ok(tensor_copy_to(replica->device, host, &values, &error), &error);
     const cadre_sparse sparse = {.values = values, .indices = indices, .rows = COUNT};
-    CADRE_TRY(cadre_variable_scatter_add(replica, variable, &sparse));
+    CADRE_TRY(cadre_variable_scatter(replica, variable, CADRE_SCATTER_ADD, &sparse));
     cadre_tensor_release(host);
     cadre_tensor_release(values);
     cadre_tensor_release(indices);
@@ -385,7 +385,7 @@ static void rows_are_scattered(void **state)
         }
         cadre_sparse sparse = {.values = training_f32(1, less), .rows = COUNT};
         assert_public_ok(cadre_tensor_from_data(CADRE_I64, 1, dims, row, &sparse.indices));
-        assert_public_ok(cadre_variable_scatter_sub(NULL, variable, &sparse));
+        assert_public_ok(cadre_variable_scatter(NULL, variable, CADRE_SCATTER_SUB, &sparse));
         assert_true(((const float *)cadre_variable_read(NULL, variable))[1] == twice[1]);
         cadre_sparse_clear(&sparse);
         cadre_strategy_release(strategy);

@@ -72,7 +72,7 @@ static cadre_status step(
         status = cadre_fail(CADRE_DATA_LOSS, "it is damaged");
     }
     if (status == CADRE_OK) {
-        status = cadre_variable_assign_add(replica, model->weights, gradients[0]);
+        status = cadre_variable_assign(replica, model->weights, CADRE_ASSIGN_ADD, gradients[0]);
     }
     for (size_t i = 0; i < count; i++) {
         cadre_tensor_release(gradients[i]);

@@ -422,7 +422,7 @@ static void begin_phase(void)
     cadre_tensor *zero;
     CADRE_CHECK(cadre_barrier());
     CADRE_CHECK(cadre_tensor_from_i64(0, &zero));
-    CADRE_CHECK(cadre_variable_assign(NULL, order, zero));
+    CADRE_CHECK(cadre_variable_assign(NULL, order, CADRE_ASSIGN, zero));
     cadre_tensor_release(zero);
     CADRE_CHECK(cadre_save(strategy, false));
 }

@@ -147,7 +147,8 @@ static void overreach(cadre_replica *replica, void *user)
         strstr(cadre_error_message(), "'count' is combined when read") != NULL &&
         cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL) == CADRE_FAILED_PRECONDITION &&
         cadre_on_apply(replica, increment, plan) == CADRE_FAILED_PRECONDITION &&
-        cadre_variable_assign_literal(replica, plan->variable, 7) == CADRE_FAILED_PRECONDITION &&
+        cadre_variable_assign_literal(replica, plan->variable, CADRE_ASSIGN, 7) ==
+            CADRE_FAILED_PRECONDITION &&
         cadre_run(plan->strategy, train, NULL, 0, plan, NULL) == CADRE_FAILED_PRECONDITION;
     atomic_fetch_add(&plan->wrong, !refused);
     atomic_fetch_add(&plan->calls, 1);

@@ -118,7 +118,7 @@ static void a_checkpoint_is_read_back_at_another_number_of_replicas(void **state
     cadre_variable *sum = summed(strategy, "sum");
     cadre_tensor *twelve;
     assert_public_ok(cadre_tensor_from_f32(12, &twelve));
-    assert_public_ok(cadre_variable_assign(NULL, sum, twelve));
+    assert_public_ok(cadre_variable_assign(NULL, sum, CADRE_ASSIGN, twelve));
     cadre_tensor_release(twelve);
     assert_public_ok(cadre_state_register(strategy, "mine", mine, sizeof mine));
     run_steps(strategy, 3);

@@ -158,13 +158,14 @@ static void assign_differently(cadre_strategy *strategy, const char *what, bool 
         cadre_variable_create(strategy, "pair", CADRE_F32, 1, (const int64_t[]){2}, NULL, &other));
     run_steps(strategy, 3);
     if (strcmp(what, "assign-literal") == 0) {
-        CADRE_CHECK(cadre_variable_assign_literal(NULL, variable, less ? 0.5 : 0.25));
+        CADRE_CHECK(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, less ? 0.5 : 0.25));
     } else if (strcmp(what, "assign-name") == 0) {
-        CADRE_CHECK(cadre_variable_assign_literal(NULL, less ? variable : other, 0.5));
+        CADRE_CHECK(
+            cadre_variable_assign_literal(NULL, less ? variable : other, CADRE_ASSIGN, 0.5));
     }
     CADRE_CHECK(cadre_tensor_from_data(
         CADRE_F32, pair ? 1 : 0, (const int64_t[]){2}, pair ? numbers : &numbers[1], &value));
-    CADRE_CHECK(cadre_variable_assign(NULL, pair ? other : variable, value));
+    CADRE_CHECK(cadre_variable_assign(NULL, pair ? other : variable, CADRE_ASSIGN, value));
     cadre_tensor_release(value);
 }
 

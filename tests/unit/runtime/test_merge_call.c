@@ -105,7 +105,7 @@ static cadre_status add_input(
 {
     (void)ret_output;
     (void)user;
-    return cadre_variable_assign_add(NULL, variable, inputs[0]);
+    return cadre_variable_assign(NULL, variable, CADRE_ASSIGN_ADD, inputs[0]);
 }
 
 static cadre_status update(cadre_strategy *strategy, cadre_per_replica *const inputs[],

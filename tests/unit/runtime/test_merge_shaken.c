@@ -53,7 +53,7 @@ static cadre_status mix_in(
                      (uint64_t) * (const int64_t *)cadre_tensor_const_data(inputs[0]);
     cadre_tensor *value;
     CADRE_TRY(cadre_tensor_from_i64((int64_t)mixed, &value));
-    cadre_status status = cadre_variable_assign(NULL, variable, value);
+    cadre_status status = cadre_variable_assign(NULL, variable, CADRE_ASSIGN, value);
     cadre_tensor_release(value);
     return status;
 }

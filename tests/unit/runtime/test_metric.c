@@ -427,7 +427,7 @@ static void a_metric_that_is_released_late_ends_no_variable(void **state)
     }
     cadre_metric_release(metric);
     for (int i = 0; i < 64; i++) {
-        assert_public_ok(cadre_variable_assign_literal(NULL, variables[i], 1));
+        assert_public_ok(cadre_variable_assign_literal(NULL, variables[i], CADRE_ASSIGN, 1));
         cadre_variable_release(variables[i]);
     }
 }

@@ -39,9 +39,10 @@ static void null_arguments_are_named(void **state)
         "'ret_variable'");
     assert_public_error(
         cadre_variable_create(strategy, NULL, CADRE_F32, 0, NULL, NULL, &variable), bad, "NULL");
-    assert_public_error(cadre_variable_assign(NULL, NULL, NULL), bad, "'variable'");
+    assert_public_error(cadre_variable_assign(NULL, NULL, CADRE_ASSIGN, NULL), bad, "'variable'");
     assert_public_error(
-        cadre_variable_assign_add(NULL, training_variable(strategy), NULL), bad, "'value'");
+        cadre_variable_assign(NULL, training_variable(strategy), CADRE_ASSIGN_ADD, NULL), bad,
+        "'value'");
     assert_public_error(cadre_distribute_dataset(strategy, NULL, NULL, &data),
         CADRE_RESOURCE_EXHAUSTED, "none was given");
     assert_public_error(
@@ -354,7 +355,7 @@ static cadre_status do_not_look(
     cadre_tensor *tensor;
     CADRE_TRY(cadre_tensor_create(CADRE_BOOL, 0, NULL, &tensor));
     if (user != NULL) {
-        cadre_variable_assign(replica, user, tensor);
+        cadre_variable_assign(replica, user, CADRE_ASSIGN, tensor);
     } else {
         cadre_all_reduce(replica, CADRE_SUM, &tensor, 1, NULL);
     }

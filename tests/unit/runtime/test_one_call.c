@@ -66,8 +66,8 @@ static cadre_status calling_initializer(void *values, int64_t count, cadre_dtype
     caller->calls++;
     call_all(caller->strategy, "cadre_variable_create");
     cadre_tensor *two = training_f32(2, (const float[]){1, 2});
-    assert_refused(cadre_variable_assign(NULL, caller->other, two), "cadre_variable_assign",
-        "cadre_variable_create");
+    assert_refused(cadre_variable_assign(NULL, caller->other, CADRE_ASSIGN, two),
+        "cadre_variable_assign", "cadre_variable_create");
     cadre_tensor_release(two);
     assert_public_ok(cadre_random_stream(NULL, 7, "initial", &stream)); /* changes nothing */
     memset(values, 0, (size_t)count * sizeof(float));
@@ -240,7 +240,7 @@ static cadre_status race_once(struct racer *racer)
         return cadre_barrier();
     }
     cadre_tensor *two = training_f32(2, values);
-    cadre_status status = cadre_variable_assign(NULL, racer->variable, two);
+    cadre_status status = cadre_variable_assign(NULL, racer->variable, CADRE_ASSIGN, two);
     cadre_tensor_release(two);
     return status;
 }

@@ -77,7 +77,7 @@ static cadre_status write_other(
     (void)variable;
     (void)inputs;
     (void)ret_output;
-    return cadre_variable_assign_literal(NULL, user, 7);
+    return cadre_variable_assign_literal(NULL, user, CADRE_ASSIGN, 7);
 }
 
 /* The value that a variable was created with is not kept twice until it is changed, whoever changes

@@ -70,7 +70,7 @@ static cadre_status end_in_update(
     (void)inputs;
     (void)ret_output;
     cadre_strategy_release(user); /* not while a component is being written */
-    return cadre_variable_assign_literal(NULL, variable, 3);
+    return cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 3);
 }
 
 static void a_step_does_not_end_its_strategy(void **state)
@@ -135,7 +135,8 @@ static cadre_status use_others(
     }
     CADRE_TRY(expect_refusal(sum_one(replicas->all[1 - id]), other));
     CADRE_TRY(expect_refusal(
-        cadre_variable_assign_literal(replicas->all[1 - id], replicas->variable, 1), other));
+        cadre_variable_assign_literal(replicas->all[1 - id], replicas->variable, CADRE_ASSIGN, 1),
+        other));
     return cadre_barrier();
 }
 

@@ -72,10 +72,10 @@ static void set_up(const char *text)
     const cadre_string both[] = {{text, strlen(text)}, {"", 0}};
     cadre_tensor *strings;
     CADRE_CHECK(cadre_tensor_from_data(CADRE_STRING, 1, (const int64_t[]){2}, both, &strings));
-    CADRE_CHECK(cadre_variable_assign(NULL, words, strings));
+    CADRE_CHECK(cadre_variable_assign(NULL, words, CADRE_ASSIGN, strings));
     cadre_tensor_release(strings);
-    CADRE_CHECK(cadre_variable_assign_literal(NULL, w, 0));
-    CADRE_CHECK(cadre_variable_assign_literal(NULL, seen, 0));
+    CADRE_CHECK(cadre_variable_assign_literal(NULL, w, CADRE_ASSIGN, 0));
+    CADRE_CHECK(cadre_variable_assign_literal(NULL, seen, CADRE_ASSIGN, 0));
     snprintf(mine, sizeof mine, "%.7s", text);
 }
 

@@ -43,7 +43,7 @@ static cadre_status step(
     (void)inputs;
     (void)outputs;
     (void)user;
-    return cadre_variable_assign_add_literal(replica, steps, 1);
+    return cadre_variable_assign_literal(replica, steps, CADRE_ASSIGN_ADD, 1);
 }
 
 static void take(cadre_per_replica *batch)

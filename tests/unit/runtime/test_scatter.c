@@ -16,11 +16,6 @@
 
 static const char *self;
 
-static cadre_status (*const functions[OPS])(
-    cadre_replica *, cadre_variable *, const cadre_sparse *) = {cadre_variable_scatter_add,
-    cadre_variable_scatter_sub, cadre_variable_scatter_mul, cadre_variable_scatter_div,
-    cadre_variable_scatter_min, cadre_variable_scatter_max, cadre_variable_scatter_update};
-
 /* --- the model --- */
 
 /* Replica r names r + 1 rows, the last of them twice where there are more than rows. */
@@ -168,7 +163,8 @@ static cadre_status scatter_own(
     uint32_t id = cadre_replica_id(replica);
     cadre_sparse sparse;
     CADRE_TRY(make_sparse(id, scattering->rows, &sparse));
-    cadre_status status = functions[scattering->op](replica, scattering->variable, &sparse);
+    cadre_status status = cadre_variable_scatter(
+        replica, scattering->variable, (cadre_scatter)scattering->op, &sparse);
     cadre_sparse_clear(&sparse);
     CADRE_TRY(status);
     return compare(scattering, scattering->aggregation, id, cadre_replica_count(replica),
@@ -276,7 +272,8 @@ static void in_cross_replica_context_nothing_is_combined(void **state)
         for (int op = 0; op < OPS; op++) {
             cadre_sparse sparse;
             assert_public_ok(make_sparse(0, ROWS, &sparse));
-            assert_public_ok(functions[op](NULL, scatterings[op].variable, &sparse));
+            assert_public_ok(
+                cadre_variable_scatter(NULL, scatterings[op].variable, (cadre_scatter)op, &sparse));
             cadre_sparse_clear(&sparse);
             assert_public_ok(cadre_run(strategy, read_own, NULL, 0, &scatterings[op], NULL));
         }
@@ -291,7 +288,7 @@ static cadre_status scatter_component(
     (void)ret_output;
     (void)user;
     cadre_sparse sparse = {.values = inputs[0], .indices = inputs[1], .rows = ROWS};
-    return cadre_variable_scatter_add(NULL, variable, &sparse);
+    return cadre_variable_scatter(NULL, variable, CADRE_SCATTER_ADD, &sparse);
 }
 
 static cadre_status sparse_of(const cadre_value_context *context, cadre_element *value, void *user)
@@ -349,10 +346,10 @@ static void integers_wrap_around(void **state)
         assert_public_ok(
             cadre_variable_create(NULL, "bytes", CADRE_I8, 1, &three, NULL, &variable));
         assert_public_ok(cadre_tensor_from_data(CADRE_I8, 1, &three, values, &first));
-        assert_public_ok(cadre_variable_assign(NULL, variable, first));
+        assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN, first));
         assert_public_ok(cadre_tensor_from_data(CADRE_I8, 1, &three, ones, &sparse.values));
         assert_public_ok(cadre_tensor_from_data(CADRE_I64, 1, &three, at, &sparse.indices));
-        assert_public_ok(functions[op](NULL, variable, &sparse));
+        assert_public_ok(cadre_variable_scatter(NULL, variable, (cadre_scatter)op, &sparse));
         assert_memory_equal(
             cadre_variable_read(NULL, variable), op == 0 ? sums : quotients, sizeof sums);
         cadre_sparse_clear(&sparse);
@@ -377,12 +374,13 @@ static void each_type_can_be_scattered(void **state)
                 assert_public_ok(
                     cadre_variable_create(NULL, "number", types[i], 1, &one, NULL, &variables[k]));
                 assert_public_ok(cadre_variable_assign_literal(
-                    NULL, variables[k], k == 2 ? results[op] : numbers[k]));
+                    NULL, variables[k], CADRE_ASSIGN, k == 2 ? results[op] : numbers[k]));
             }
             assert_public_ok(cadre_tensor_from_data(
                 types[i], 1, &one, cadre_variable_read(NULL, variables[1]), &sparse.values));
             assert_public_ok(cadre_tensor_create(CADRE_I64, 1, &one, &sparse.indices));
-            assert_public_ok(functions[op](NULL, variables[0], &sparse));
+            assert_public_ok(
+                cadre_variable_scatter(NULL, variables[0], (cadre_scatter)op, &sparse));
             assert_memory_equal(cadre_variable_read(NULL, variables[0]),
                 cadre_variable_read(NULL, variables[2]), cadre_dtype_bytes(types[i]));
             cadre_sparse_clear(&sparse);
@@ -408,7 +406,7 @@ static cadre_status divide_own(
     (void)inputs;
     (void)outputs;
     const struct division *division = user;
-    return cadre_variable_scatter_div(replica, division->variable, &division->by);
+    return cadre_variable_scatter(replica, division->variable, CADRE_SCATTER_DIV, &division->by);
 }
 
 /* Each call is made with what it has read once: it is done, or refused. `strategy` NULL: of a
@@ -420,8 +418,9 @@ static void divide_while_changing(
     changer_start(&changer, number, 1, bad);
     for (int i = 0; i < CALLS; i++) {
         cadre_status status =
-            strategy == NULL ? cadre_variable_scatter_div(NULL, division->variable, &division->by)
-                             : cadre_run(strategy, divide_own, NULL, 0, division, NULL);
+            strategy == NULL
+                ? cadre_variable_scatter(NULL, division->variable, CADRE_SCATTER_DIV, &division->by)
+                : cadre_run(strategy, divide_own, NULL, 0, division, NULL);
         assert_true(status == CADRE_OK || status == CADRE_INVALID_ARGUMENT);
     }
     changer_stop(&changer);
@@ -469,27 +468,28 @@ static void variables_that_cannot_be_scattered_are_named(void **state)
     assert_public_ok(cadre_variable_create(strategy, "scalar", CADRE_F32, 0, NULL, NULL, &scalar));
     assert_public_ok(make_sparse(0, ROWS, &sparse));
     for (int op = 0; op < OPS; op++) {
-        assert_public_error(
-            functions[op](NULL, on_read, &sparse), CADRE_UNIMPLEMENTED, "combined when read");
+        assert_public_error(cadre_variable_scatter(NULL, on_read, (cadre_scatter)op, &sparse),
+            CADRE_UNIMPLEMENTED, "combined when read");
         if (op >= 4) {
-            assert_public_error(functions[op](NULL, sum, &sparse), CADRE_UNIMPLEMENTED, "'sum'");
+            assert_public_error(cadre_variable_scatter(NULL, sum, (cadre_scatter)op, &sparse),
+                CADRE_UNIMPLEMENTED, "'sum'");
         }
     }
-    assert_public_error(
-        cadre_variable_scatter_add(NULL, scalar, &sparse), CADRE_INVALID_ARGUMENT, "'scalar'");
-    assert_public_error(
-        cadre_variable_scatter_add(NULL, sum, NULL), CADRE_INVALID_ARGUMENT, "'value'");
+    assert_public_error(cadre_variable_scatter(NULL, scalar, CADRE_SCATTER_ADD, &sparse),
+        CADRE_INVALID_ARGUMENT, "'scalar'");
+    assert_public_error(cadre_variable_scatter(NULL, sum, CADRE_SCATTER_ADD, NULL),
+        CADRE_INVALID_ARGUMENT, "'value'");
     sparse.rows = ROWS + 1;
-    assert_public_error(
-        cadre_variable_scatter_add(NULL, sum, &sparse), CADRE_INVALID_ARGUMENT, "5 rows");
+    assert_public_error(cadre_variable_scatter(NULL, sum, CADRE_SCATTER_ADD, &sparse),
+        CADRE_INVALID_ARGUMENT, "5 rows");
     sparse.rows = ROWS;
     ((int64_t *)cadre_tensor_data(sparse.indices))[0] = ROWS;
-    assert_public_error(cadre_variable_scatter_add(NULL, sum, &sparse), CADRE_INVALID_ARGUMENT,
-        "is 4, and variable 'sum' has 4 rows");
+    assert_public_error(cadre_variable_scatter(NULL, sum, CADRE_SCATTER_ADD, &sparse),
+        CADRE_INVALID_ARGUMENT, "is 4, and variable 'sum' has 4 rows");
     cadre_tensor_release(sparse.indices);
     sparse.indices = NULL;
-    assert_public_error(
-        cadre_variable_scatter_add(NULL, sum, &sparse), CADRE_INVALID_ARGUMENT, "indices");
+    assert_public_error(cadre_variable_scatter(NULL, sum, CADRE_SCATTER_ADD, &sparse),
+        CADRE_INVALID_ARGUMENT, "indices");
     cadre_sparse_clear(&sparse);
     cadre_strategy_release(strategy);
 }
@@ -513,7 +513,7 @@ static cadre_status out_of_range(
         *(int64_t *)cadre_tensor_data(sparse.indices) = -3;
     }
     seen->status[cadre_replica_local_id(replica)] =
-        cadre_variable_scatter_add(replica, seen->variable, &sparse);
+        cadre_variable_scatter(replica, seen->variable, CADRE_SCATTER_ADD, &sparse);
     cadre_sparse_clear(&sparse);
     return CADRE_OK;
 }
@@ -543,8 +543,8 @@ static void integers_are_not_divided_by_zero(void **state)
     assert_public_ok(cadre_variable_create(NULL, "i", CADRE_I32, 1, &one, NULL, &variable));
     assert_public_ok(cadre_tensor_create(CADRE_I32, 1, &one, &sparse.values));
     assert_public_ok(cadre_tensor_create(CADRE_I64, 1, &one, &sparse.indices));
-    assert_public_error(
-        cadre_variable_scatter_div(NULL, variable, &sparse), CADRE_INVALID_ARGUMENT, "divided");
+    assert_public_error(cadre_variable_scatter(NULL, variable, CADRE_SCATTER_DIV, &sparse),
+        CADRE_INVALID_ARGUMENT, "divided");
     cadre_sparse_clear(&sparse);
     cadre_variable_release(variable);
 }

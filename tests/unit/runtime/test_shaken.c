@@ -108,7 +108,7 @@ static void train_an_epoch(cadre_distributed_dataset *first, cadre_distributed_d
             cadre_tensor *value;
             run_and_look(NULL, 11);
             CADRE_CHECK(cadre_tensor_from_i64((int64_t)i, &value));
-            CADRE_CHECK(cadre_variable_assign(NULL, rate, value));
+            CADRE_CHECK(cadre_variable_assign(NULL, rate, CADRE_ASSIGN, value));
             cadre_tensor_release(value);
             CADRE_CHECK(cadre_barrier());
         }

@@ -139,7 +139,7 @@ static void assign_words(cadre_variable *words, const cadre_string *strings)
     cadre_tensor *tensor;
     assert_public_ok(
         cadre_tensor_from_data(CADRE_STRING, 1, cadre_variable_dims(words), strings, &tensor));
-    assert_public_ok(cadre_variable_assign(NULL, words, tensor));
+    assert_public_ok(cadre_variable_assign(NULL, words, CADRE_ASSIGN, tensor));
     cadre_tensor_release(tensor);
 }
 

@@ -82,7 +82,7 @@ static void strings_and_registered_state_count(void **state)
     for (int i = 0; i < 3; i++) {
         cadre_tensor *strings;
         assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &count, values[i], &strings));
-        assert_public_ok(cadre_variable_assign(NULL, words, strings));
+        assert_public_ok(cadre_variable_assign(NULL, words, CADRE_ASSIGN, strings));
         cadre_tensor_release(strings);
         seen[i] = digest_of(strategy, 1);
         assert_int_equal(digest_of(strategy, 0), seen[i]);

@@ -133,7 +133,7 @@ static void initial_values_are_as_described(void **state)
 
 struct assignment {
     cadre_variable *variable;
-    cadre_status (*assign)(cadre_replica *, cadre_variable *, const cadre_tensor *);
+    cadre_assignment how;
     bool then_fail;
 };
 
@@ -146,7 +146,7 @@ static cadre_status assign_step(
     const struct assignment *assignment = user;
     cadre_tensor *id;
     CADRE_TRY(cadre_tensor_from_f32((float)cadre_replica_id(replica), &id));
-    cadre_status status = assignment->assign(replica, assignment->variable, id);
+    cadre_status status = cadre_variable_assign(replica, assignment->variable, assignment->how, id);
     cadre_tensor_release(id);
     CADRE_TRY(status);
     return assignment->then_fail && cadre_replica_id(replica) == 1 ? CADRE_CANCELLED : CADRE_OK;
@@ -171,8 +171,8 @@ static void assignments_are_aggregated(void **state)
         cadre_variable *a = scalar_variable(strategy, "a", 15, cases[i].aggregation);
         cadre_variable *b = scalar_variable(strategy, "b", 15, cases[i].aggregation);
         cadre_variable *c = scalar_variable(strategy, "c", 15, cases[i].aggregation);
-        struct assignment assignments[] = {{a, cadre_variable_assign, false},
-            {b, cadre_variable_assign_add, false}, {c, cadre_variable_assign_sub, false}};
+        struct assignment assignments[] = {
+            {a, CADRE_ASSIGN, false}, {b, CADRE_ASSIGN_ADD, false}, {c, CADRE_ASSIGN_SUB, false}};
         for (int k = 0; k < 3; k++) {
             assert_public_ok(cadre_run(strategy, assign_step, NULL, 0, &assignments[k], NULL));
         }
@@ -188,7 +188,7 @@ static void a_failed_step_changes_no_variable(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *w = scalar_variable(strategy, "w", 15, CADRE_AGGREGATION_SUM);
-    struct assignment assignment = {w, cadre_variable_assign_add, true};
+    struct assignment assignment = {w, CADRE_ASSIGN_ADD, true};
     assert_public_error(
         cadre_run(strategy, assign_step, NULL, 0, &assignment, NULL), CADRE_CANCELLED, "replica 1");
     assert_int_equal(cadre_strategy_position(strategy), 0);
@@ -222,20 +222,21 @@ static void writing_is_for_steps(void **state)
     assert_non_null(strstr(cadre_error_message(), "outside of a replica function"));
     cadre_tensor *five;
     assert_public_ok(cadre_tensor_from_f32(5, &five));
-    assert_public_ok(cadre_variable_assign(NULL, w, five));
-    assert_public_ok(cadre_variable_assign_add(NULL, w, five));
+    assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN, five));
+    assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN_ADD, five));
     for (int i = 0; i < 3; i++) {
         assert_public_ok(cadre_run(strategy, write_step, NULL, 0, w, NULL));
     }
     assert_components(strategy, w, 13);
     assert_int_equal(cadre_strategy_position(strategy), 4);
-    assert_public_ok(cadre_variable_assign(NULL, w, five)); /* a step of its own */
-    assert_public_ok(cadre_variable_assign_sub(NULL, w, five));
-    assert_public_ok(cadre_variable_assign_add(NULL, w, five));
+    assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN, five)); /* a step of its own */
+    assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN_SUB, five));
+    assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN_ADD, five));
     assert_int_equal(cadre_strategy_position(strategy), 7);
     assert_components(strategy, w, 5);
     cadre_tensor *pair = training_f32(2, (const float[]){1, 2});
-    assert_public_error(cadre_variable_assign(NULL, w, pair), CADRE_INVALID_ARGUMENT, "f32 [2]");
+    assert_public_error(
+        cadre_variable_assign(NULL, w, CADRE_ASSIGN, pair), CADRE_INVALID_ARGUMENT, "f32 [2]");
     cadre_tensor_release(five);
     cadre_tensor_release(pair);
     cadre_strategy_release(strategy);

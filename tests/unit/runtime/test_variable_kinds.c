@@ -128,7 +128,7 @@ static cadre_status add_one(
     (void)inputs;
     (void)outputs;
     for (int i = 0; i < 100; i++) {
-        CADRE_TRY(cadre_variable_assign_add_literal(replica, user, 1));
+        CADRE_TRY(cadre_variable_assign_literal(replica, user, CADRE_ASSIGN_ADD, 1));
     }
     return CADRE_OK;
 }
@@ -141,9 +141,9 @@ static void regular_variables_are_plain_memory(void **state)
     cadre_variable *second = plain(NULL, "v"); /* names need not be unique */
     cadre_tensor *five;
     assert_public_ok(cadre_tensor_from_f32(5, &five));
-    assert_public_ok(cadre_variable_assign(NULL, first, five));
-    assert_public_ok(cadre_variable_assign_sub(NULL, first, five));
-    assert_public_ok(cadre_variable_assign_add_literal(NULL, first, 2.5));
+    assert_public_ok(cadre_variable_assign(NULL, first, CADRE_ASSIGN, five));
+    assert_public_ok(cadre_variable_assign(NULL, first, CADRE_ASSIGN_SUB, five));
+    assert_public_ok(cadre_variable_assign_literal(NULL, first, CADRE_ASSIGN_ADD, 2.5));
     assert_true(value_of(first) == 2.5f);
     assert_true(value_of(second) == 1);
     assert_int_equal(cadre_strategy_position(strategy), 0);
@@ -155,13 +155,14 @@ static void regular_variables_are_plain_memory(void **state)
     assert_public_error(cadre_variable_update(strategy, first, NULL, NULL, NULL, NULL),
         CADRE_INVALID_ARGUMENT, "'function'");
     cadre_strategy_release(strategy);
-    assert_public_ok(cadre_variable_assign(NULL, second, five)); /* it outlives strategies */
+    assert_public_ok(
+        cadre_variable_assign(NULL, second, CADRE_ASSIGN, five)); /* it outlives strategies */
     assert_true(value_of(second) == 5);
     assert_non_null(strstr(cadre_variable_device(first, 0), "CPU:0"));
     cadre_variable_release(first);
     cadre_variable_release(second);
-    assert_public_error(
-        cadre_variable_assign(NULL, second, five), CADRE_FAILED_PRECONDITION, "it was released");
+    assert_public_error(cadre_variable_assign(NULL, second, CADRE_ASSIGN, five),
+        CADRE_FAILED_PRECONDITION, "it was released");
     cadre_variable_release(second); /* again: nothing */
     cadre_variable_release(NULL);
     cadre_tensor_release(five);
@@ -175,12 +176,12 @@ static void regular_strings_are_assigned_at_once(void **state)
     const cadre_string text = {"seven", 5};
     assert_public_ok(cadre_variable_create(NULL, "words", CADRE_STRING, 0, NULL, NULL, &words));
     assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 0, NULL, &text, &value));
-    assert_public_ok(cadre_variable_assign(NULL, words, value));
+    assert_public_ok(cadre_variable_assign(NULL, words, CADRE_ASSIGN, value));
     const cadre_string *is = cadre_variable_read(NULL, words);
     assert_int_equal(is->size, 5);
     assert_memory_equal(is->bytes, "seven", 5);
-    assert_public_error(
-        cadre_variable_assign_literal(NULL, words, 1), CADRE_INVALID_ARGUMENT, "string");
+    assert_public_error(cadre_variable_assign_literal(NULL, words, CADRE_ASSIGN, 1),
+        CADRE_INVALID_ARGUMENT, "string");
     cadre_tensor_release(value);
     cadre_variable_release(words);
 }
@@ -191,8 +192,8 @@ static void a_variable_that_has_ended_is_told(void **state)
     cadre_strategy *strategy = training_strategy(1);
     cadre_variable *variable = plain(strategy, "v");
     cadre_strategy_release(strategy);
-    assert_public_error(
-        cadre_variable_assign_literal(NULL, variable, 1), CADRE_FAILED_PRECONDITION, "gone");
+    assert_public_error(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 1),
+        CADRE_FAILED_PRECONDITION, "gone");
     assert_public_error(
         cadre_colocate_enter(variable), CADRE_FAILED_PRECONDITION, "cadre_colocate_enter");
     cadre_variable_release(variable);
@@ -221,8 +222,10 @@ static void numbers_must_be_exact(void **state)
         const int64_t two = 2;
         assert_public_ok(
             cadre_variable_create(NULL, "v", cases[i].dtype, 1, &two, NULL, &variable));
-        assert_public_ok(cadre_variable_assign_literal(NULL, variable, cases[i].good));
-        assert_public_error(cadre_variable_assign_literal(NULL, variable, cases[i].bad),
+        assert_public_ok(
+            cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, cases[i].good));
+        assert_public_error(
+            cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, cases[i].bad),
             CADRE_INVALID_ARGUMENT, "exactly");
         size_t bytes = cadre_dtype_bytes(cases[i].dtype);
         const char *is = cadre_variable_read(NULL, variable); /* all elements */
@@ -230,7 +233,8 @@ static void numbers_must_be_exact(void **state)
         cadre_variable_release(variable);
     }
     cadre_variable *third = plain(NULL, "third");
-    assert_public_ok(cadre_variable_assign_literal(NULL, third, 1.0 / 3)); /* is rounded */
+    assert_public_ok(
+        cadre_variable_assign_literal(NULL, third, CADRE_ASSIGN, 1.0 / 3)); /* is rounded */
     assert_true(value_of(third) == 1.0f / 3);
     cadre_variable_release(third);
 }
@@ -241,9 +245,9 @@ static void types_that_cannot_be_added_to_are_named(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *truth =
         scalar(strategy, "truth", CADRE_BOOL, CADRE_SYNC_AUTO, CADRE_AGGREGATION_NONE);
-    assert_public_error(
-        cadre_variable_assign_add_literal(NULL, truth, 1), CADRE_INVALID_ARGUMENT, "truth values");
-    assert_public_ok(cadre_variable_assign_literal(NULL, truth, 0));
+    assert_public_error(cadre_variable_assign_literal(NULL, truth, CADRE_ASSIGN_ADD, 1),
+        CADRE_INVALID_ARGUMENT, "truth values");
+    assert_public_ok(cadre_variable_assign_literal(NULL, truth, CADRE_ASSIGN, 0));
     assert_public_error(cadre_variable_assign_values(truth, (enum cadre_assignment)7, NULL),
         CADRE_INVALID_ARGUMENT, "'values'");
     cadre_strategy_release(strategy);
@@ -254,7 +258,7 @@ static cadre_status different_number(
 {
     (void)inputs;
     (void)outputs;
-    return cadre_variable_assign_literal(replica, user, cadre_replica_id(replica));
+    return cadre_variable_assign_literal(replica, user, CADRE_ASSIGN, cadre_replica_id(replica));
 }
 
 static void numbers_are_the_same_on_all_replicas(void **state)
@@ -323,7 +327,7 @@ static void updates_are_checked(void **state)
         cadre_per_replica *outputs;
         assert_public_ok(cadre_values_from_function(strategy, two_of_them, NULL, &pairs));
         if (later == 1) {
-            assert_public_ok(cadre_variable_assign_literal(NULL, variable, 1));
+            assert_public_ok(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 1));
             cadre_tensor *ones[2];
             assert_public_ok(cadre_tensor_from_f32(1, &ones[0]));
             assert_public_ok(cadre_tensor_from_f32(1, &ones[1]));
@@ -355,7 +359,7 @@ static cadre_status momentum(
 {
     (void)ret_output;
     cadre_variable *slot = user;
-    CADRE_TRY(cadre_variable_assign_add(NULL, slot, inputs[0]));
+    CADRE_TRY(cadre_variable_assign(NULL, slot, CADRE_ASSIGN_ADD, inputs[0]));
     float *weight = cadre_variable_write(NULL, variable);
     *weight -= *(const float *)cadre_variable_read(NULL, slot);
     return CADRE_OK;
@@ -432,7 +436,7 @@ static cadre_status add_three(
     float first = *before;
     cadre_tensor *three;
     CADRE_TRY(cadre_tensor_from_f32(3, &three));
-    cadre_status status = cadre_variable_assign_add(replica, user, three);
+    cadre_status status = cadre_variable_assign(replica, user, CADRE_ASSIGN_ADD, three);
     cadre_tensor_release(three);
     CADRE_TRY(status);
     const float *after = cadre_variable_read(replica, user);
@@ -456,7 +460,7 @@ static void reads_in_a_caching_scope_give_the_first(void **state)
     assert_true(grown(strategy, variable) == 3); /* 1 -> 4 */
     assert_public_ok(cadre_caching_scope_enter());
     assert_true(value_of(variable) == 4);
-    assert_public_ok(cadre_variable_assign_literal(NULL, variable, 10));
+    assert_public_ok(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 10));
     assert_true(value_of(variable) == 4);
     assert_true(grown(strategy, variable) == 0); /* 10 -> 13, which nobody sees */
     assert_public_error(cadre_caching_scope_enter(), CADRE_INVALID_ARGUMENT, "do not nest");

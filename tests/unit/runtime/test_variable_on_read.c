@@ -31,7 +31,7 @@ static float total_of(cadre_variable *variable)
 
 struct change {
     cadre_variable *variable;
-    cadre_status (*assign)(cadre_replica *, cadre_variable *, const cadre_tensor *);
+    cadre_assignment how;
     const double *values; /* by replica; NULL: it leaves the variable alone */
     bool then_fail;
 };
@@ -52,17 +52,16 @@ static cadre_status change_step(
     } else {
         CADRE_TRY(cadre_tensor_from_f32((float)change->values[id], &value));
     }
-    cadre_status status = change->assign(replica, change->variable, value);
+    cadre_status status = cadre_variable_assign(replica, change->variable, change->how, value);
     cadre_tensor_release(value);
     CADRE_TRY(status);
     return change->then_fail && id == 1 ? cadre_fail(CADRE_CANCELLED, "on purpose") : CADRE_OK;
 }
 
-static void run_change(cadre_strategy *strategy, cadre_variable *variable,
-    cadre_status (*assign)(cadre_replica *, cadre_variable *, const cadre_tensor *),
-    const double *values)
+static void run_change(
+    cadre_strategy *strategy, cadre_variable *variable, cadre_assignment how, const double *values)
 {
-    struct change change = {variable, assign, values, false};
+    struct change change = {variable, how, values, false};
     assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
 }
 
@@ -101,12 +100,12 @@ static void reading_combines(void **state)
         cadre_strategy *strategy = training_strategy(3);
         cadre_variable *v = counter(strategy, "v", CADRE_F32, 1, cases[i].aggregation);
         assert_true(total_of(v) == cases[i].before);
-        run_change(strategy, v, cadre_variable_assign, values);
+        run_change(strategy, v, CADRE_ASSIGN, values);
         assert_true(total_of(v) == cases[i].after);
-        run_change(strategy, v, cadre_variable_assign, NULL); /* a step that does not touch it */
+        run_change(strategy, v, CADRE_ASSIGN, NULL); /* a step that does not touch it */
         assert_true(total_of(v) == cases[i].after);
         assert_own(strategy, v, (const float[]){2, 4, 6});
-        run_change(strategy, v, cadre_variable_assign_add, (const double[]){1, 0, 0});
+        run_change(strategy, v, CADRE_ASSIGN_ADD, (const double[]){1, 0, 0});
         static const float more[] = {1, 1.0f / 3, 1};
         assert_true(total_of(v) > cases[i].after + more[i] - 1e-5f);
         assert_true(total_of(v) < cases[i].after + more[i] + 1e-5f);
@@ -128,21 +127,21 @@ static void assigning_in_cross_replica_context_sets_the_total(void **state)
     assert_public_ok(cadre_tensor_from_i64(7, &seven));
     for (int i = 0; i < 2; i++) { /* before the first step, after it */
         uint64_t position = cadre_strategy_position(strategy);
-        assert_public_ok(cadre_variable_assign(NULL, sum, six));
-        assert_public_ok(cadre_variable_assign(NULL, mean, six));
-        assert_public_ok(cadre_variable_assign(NULL, whole, seven));
+        assert_public_ok(cadre_variable_assign(NULL, sum, CADRE_ASSIGN, six));
+        assert_public_ok(cadre_variable_assign(NULL, mean, CADRE_ASSIGN, six));
+        assert_public_ok(cadre_variable_assign(NULL, whole, CADRE_ASSIGN, seven));
         assert_int_equal(cadre_strategy_position(strategy), position + (i == 0 ? 0 : 3));
         assert_true(total_of(sum) == 6);
         assert_true(total_of(mean) == 6);
         assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, whole), 7);
         assert_own(strategy, sum, (const float[]){3, 3});
         assert_own(strategy, mean, (const float[]){6, 6});
-        run_change(strategy, whole, cadre_variable_assign_add, (const double[]){10, 20});
+        run_change(strategy, whole, CADRE_ASSIGN_ADD, (const double[]){10, 20});
         assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, whole), 37);
     }
-    assert_public_error(
-        cadre_variable_assign_add(NULL, sum, six), CADRE_INVALID_ARGUMENT, "nothing can be added");
-    assert_public_ok(cadre_variable_assign_sub(NULL, mean, six));
+    assert_public_error(cadre_variable_assign(NULL, sum, CADRE_ASSIGN_ADD, six),
+        CADRE_INVALID_ARGUMENT, "nothing can be added");
+    assert_public_ok(cadre_variable_assign(NULL, mean, CADRE_ASSIGN_SUB, six));
     assert_true(total_of(mean) == 0);
     cadre_tensor_release(six);
     cadre_tensor_release(seven);
@@ -177,7 +176,7 @@ static cadre_status add_to_other(
     (void)variable;
     (void)inputs;
     (void)ret_output;
-    return cadre_variable_assign_add_literal(NULL, user, 5);
+    return cadre_variable_assign_literal(NULL, user, CADRE_ASSIGN_ADD, 5);
 }
 
 static void an_update_before_the_first_step_may_add_to_other_variables(void **state)
@@ -199,7 +198,7 @@ static void a_failed_step_adds_nothing(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *sum = counter(strategy, "sum", CADRE_I64, 5, CADRE_AGGREGATION_SUM);
-    struct change change = {sum, cadre_variable_assign_add, (const double[]){1, 2}, true};
+    struct change change = {sum, CADRE_ASSIGN_ADD, (const double[]){1, 2}, true};
     assert_public_error(
         cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 10);
@@ -218,7 +217,7 @@ static void a_total_survives_components(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *sum = counter(strategy, "sum", CADRE_I64, 0, CADRE_AGGREGATION_SUM);
     cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 0, CADRE_AGGREGATION_MEAN);
-    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){100, 200});
+    run_change(strategy, sum, CADRE_ASSIGN_ADD, (const double[]){100, 200});
     const int64_t others = 1000;
     const float theirs = 8;
     assert_ok(state_receive(strategy, true, true, &error), &error);
@@ -228,14 +227,14 @@ static void a_total_survives_components(void **state)
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 0);
     assert_true(*(const float *)mean->components[1].value == 8);
-    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
+    run_change(strategy, sum, CADRE_ASSIGN_ADD, (const double[]){1, 2});
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
     /* Who was there keeps its own components: what it adds is counted from where they stand. */
     assert_ok(state_receive(strategy, true, false, &error), &error);
     assert_ok(state_write(strategy, sizeof theirs, &others, sizeof others, &error), &error);
     state_commit(strategy);
     assert_int_equal(*(const int64_t *)sum->components[1].value, 2);
-    run_change(strategy, sum, cadre_variable_assign_add, (const double[]){1, 2});
+    run_change(strategy, sum, CADRE_ASSIGN_ADD, (const double[]){1, 2});
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
     /* After a restart components are what adds up to the total. */
     assert_ok(state_receive(strategy, false, true, &error), &error);
@@ -254,7 +253,7 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     struct cadre_error error = {0};
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 0, CADRE_AGGREGATION_MEAN);
-    struct change change = {mean, cadre_variable_assign_add, (const double[]){1, 1}, false};
+    struct change change = {mean, CADRE_ASSIGN_ADD, (const double[]){1, 1}, false};
     assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
     change.then_fail = true;
     assert_public_error(
@@ -354,7 +353,7 @@ static cadre_status assign_in_step(
     (void)inputs;
     (void)outputs;
     cadre_variable *words = cadre_variable_find(cadre_replica_strategy(replica), "words");
-    return cadre_variable_assign(replica, words, user);
+    return cadre_variable_assign(replica, words, CADRE_ASSIGN, user);
 }
 
 static void strings_are_assigned_between_steps(void **state)
@@ -370,15 +369,15 @@ static void strings_are_assigned_between_steps(void **state)
     assert_strings(words, "", "");
     assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &two, first, &values[0]));
     assert_public_ok(cadre_tensor_from_data(CADRE_STRING, 1, &two, second, &values[1]));
-    assert_public_ok(cadre_variable_assign(NULL, words, values[0]));
+    assert_public_ok(cadre_variable_assign(NULL, words, CADRE_ASSIGN, values[0]));
     assert_strings(words, "red", "");
     assert_int_equal(cadre_strategy_position(strategy), 0);
-    run_change(strategy, words, NULL, NULL);
-    assert_public_ok(cadre_variable_assign(NULL, words, values[1]));
+    run_change(strategy, words, CADRE_ASSIGN, NULL);
+    assert_public_ok(cadre_variable_assign(NULL, words, CADRE_ASSIGN, values[1]));
     assert_strings(words, "green", "blue");
     assert_int_equal(cadre_strategy_position(strategy), 2);
-    assert_public_error(
-        cadre_variable_assign_add(NULL, words, values[1]), CADRE_INVALID_ARGUMENT, "holds strings");
+    assert_public_error(cadre_variable_assign(NULL, words, CADRE_ASSIGN_ADD, values[1]),
+        CADRE_INVALID_ARGUMENT, "holds strings");
     assert_public_error(cadre_run(strategy, assign_in_step, NULL, 0, values[0], NULL),
         CADRE_FAILED_PRECONDITION, "between steps only");
     assert_strings(words, "green", "blue");

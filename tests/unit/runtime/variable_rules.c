@@ -33,7 +33,7 @@ struct row {
     cadre_synchronization synchronization;
     cadre_aggregation aggregation;
     enum giver giver;
-    enum cadre_assignment how;
+    cadre_assignment how;
     bool later; /* after the first step, where it makes a difference */
     cadre_variable *variable;
 };
@@ -145,25 +145,19 @@ static cadre_status refusal(const struct row *row, double n)
 /* --- doing it --- */
 
 static cadre_status assign(
-    cadre_replica *replica, cadre_variable *variable, enum cadre_assignment how, double number)
+    cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double number)
 {
-    static cadre_status (*const functions[])(
-        cadre_replica *, cadre_variable *, const cadre_tensor *) = {
-        cadre_variable_assign, cadre_variable_assign_add, cadre_variable_assign_sub};
     cadre_tensor *value = NULL;
     CADRE_TRY(cadre_tensor_from_f32((float)number, &value));
-    cadre_status status = functions[how](replica, variable, value);
+    cadre_status status = cadre_variable_assign(replica, variable, how, value);
     cadre_tensor_release(value);
     return status;
 }
 
 static cadre_status assign_number(
-    cadre_replica *replica, cadre_variable *variable, enum cadre_assignment how)
+    cadre_replica *replica, cadre_variable *variable, cadre_assignment how)
 {
-    static cadre_status (*const functions[])(cadre_replica *, cadre_variable *, double) = {
-        cadre_variable_assign_literal, cadre_variable_assign_add_literal,
-        cadre_variable_assign_sub_literal};
-    return functions[how](replica, variable, LITERAL);
+    return cadre_variable_assign_literal(replica, variable, how, LITERAL);
 }
 
 static cadre_status assign_input(
@@ -199,14 +193,15 @@ static cadre_status in_merge(
     struct row *row = user;
     cadre_tensor *value;
     if (adds_around(row)) {
-        CADRE_TRY(cadre_variable_assign_add_literal(replica, row->variable, 100));
+        CADRE_TRY(cadre_variable_assign_literal(replica, row->variable, CADRE_ASSIGN_ADD, 100));
     }
     CADRE_TRY(cadre_tensor_from_f32((float)own(cadre_replica_id(replica)), &value));
     cadre_status status = cadre_merge_call(replica, merged, &value, 1, 0, row, NULL);
     cadre_tensor_release(value);
     CADRE_TRY(status);
-    return adds_around(row) ? cadre_variable_assign_add_literal(replica, row->variable, AFTER)
-                            : CADRE_OK;
+    return adds_around(row)
+               ? cadre_variable_assign_literal(replica, row->variable, CADRE_ASSIGN_ADD, AFTER)
+               : CADRE_OK;
 }
 
 static cadre_status in_replica(
@@ -354,7 +349,7 @@ static size_t fill_in(struct row rows[ROWS_MAX])
                             rows[count++] = (struct row){.synchronization = kinds[k],
                                 .aggregation = (cadre_aggregation)aggregation,
                                 .giver = (enum giver)giver,
-                                .how = (enum cadre_assignment)how,
+                                .how = (cadre_assignment)how,
                                 .later = later == 1};
                         }
                     }

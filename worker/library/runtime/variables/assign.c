@@ -19,7 +19,7 @@
 /* --- what may be assigned --- */
 
 static cadre_status check_how(
-    const cadre_variable *variable, enum cadre_assignment how, struct cadre_error *error)
+    const cadre_variable *variable, cadre_assignment how, struct cadre_error *error)
 {
     if (how < CADRE_ASSIGN || how > CADRE_ASSIGN_SUB) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -160,35 +160,17 @@ cadre_status assign_make(
 
 /* --- public: tensors --- */
 
-static cadre_status assign_tensor(cadre_replica *replica, cadre_variable *variable,
-    const cadre_tensor *value, enum cadre_assignment how, const char *function)
+cadre_status cadre_variable_assign(cadre_replica *replica, cadre_variable *variable,
+    cadre_assignment how, const cadre_tensor *value)
 {
     struct cadre_error error = {0};
     const struct assignment assignment = {
-        .function = function, .how = how, .variable = variable, .value = value};
+        .function = __func__, .how = how, .variable = variable, .value = value};
     return border(assign_make(replica, &assignment, &error), &error);
 }
 
-cadre_status cadre_variable_assign(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
-{
-    return assign_tensor(replica, variable, value, CADRE_ASSIGN, __func__);
-}
-
-cadre_status cadre_variable_assign_add(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
-{
-    return assign_tensor(replica, variable, value, CADRE_ASSIGN_ADD, __func__);
-}
-
-cadre_status cadre_variable_assign_sub(
-    cadre_replica *replica, cadre_variable *variable, const cadre_tensor *value)
-{
-    return assign_tensor(replica, variable, value, CADRE_ASSIGN_SUB, __func__);
-}
-
 cadre_status cadre_variable_assign_values(
-    cadre_variable *variable, enum cadre_assignment how, const cadre_per_replica *values)
+    cadre_variable *variable, cadre_assignment how, const cadre_per_replica *values)
 {
     struct cadre_error error = {0};
     const struct assignment assignment = {
@@ -202,43 +184,25 @@ cadre_status cadre_variable_assign_values(
 
 /* --- public: numbers --- */
 
-static cadre_status assign_number(cadre_replica *replica, cadre_variable *variable, double number,
-    enum cadre_assignment how, const char *function)
+cadre_status cadre_variable_assign_literal(
+    cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value)
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_tensor *value = NULL;
+    cadre_tensor *tensor = NULL;
     struct assignment assignment = {
-        .function = function, .how = how, .variable = variable, .literal = true};
+        .function = __func__, .how = how, .variable = variable, .literal = true};
     cadre_status status = check_context(replica, &assignment, &call, &error);
     if (status == CADRE_OK) {
-        status = literal_tensor(variable, number, &value, &error);
+        status = literal_tensor(variable, value, &tensor, &error);
     }
     if (status == CADRE_OK) {
-        assignment.value = value;
+        assignment.value = tensor;
         status = assign_entered(replica, &assignment, &error);
     }
     if (status != CADRE_OK) {
         step_refused(replica != NULL ? replica : step_writer(), &error);
     }
-    cadre_tensor_release(value);
+    cadre_tensor_release(tensor);
     return border(status, &error);
-}
-
-cadre_status cadre_variable_assign_literal(
-    cadre_replica *replica, cadre_variable *variable, double value)
-{
-    return assign_number(replica, variable, value, CADRE_ASSIGN, __func__);
-}
-
-cadre_status cadre_variable_assign_add_literal(
-    cadre_replica *replica, cadre_variable *variable, double value)
-{
-    return assign_number(replica, variable, value, CADRE_ASSIGN_ADD, __func__);
-}
-
-cadre_status cadre_variable_assign_sub_literal(
-    cadre_replica *replica, cadre_variable *variable, double value)
-{
-    return assign_number(replica, variable, value, CADRE_ASSIGN_SUB, __func__);
 }

@@ -11,7 +11,7 @@
 
 struct assignment {
     const char *function; /* that the program called */
-    enum cadre_assignment how;
+    cadre_assignment how;
     cadre_variable *variable;
     const cadre_tensor *value;       /* of the variable's type and shape; NULL: `values` */
     const cadre_per_replica *values; /* one for each local replica */
@@ -24,12 +24,12 @@ cadre_status assign_make(
 
 /* The component's value := , +=, -= `from`, each wherever it is. */
 cadre_status assign_write(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
+    const struct variable_component *component, const cadre_tensor *from, cadre_assignment how,
     struct cadre_error *error);
 
 /* The key of all that must be equal on all replicas, and the value in words: "0.5", "a value of
  * digest 1c0ffee5"; where each replica has its own, how it is assigned. */
-#define ASSIGN_VALUE_BYTES 40
+#define ASSIGN_VALUE_BYTES 60
 uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_VALUE_BYTES]);
 
 /* In one context each: a replica function, cross-replica, an update (one component); and of regular

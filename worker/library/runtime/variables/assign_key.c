@@ -10,6 +10,10 @@
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/variables/change_note.h"
 
+static const char *const hows[] = {[CADRE_ASSIGN] = "CADRE_ASSIGN",
+    [CADRE_ASSIGN_ADD] = "CADRE_ASSIGN_ADD",
+    [CADRE_ASSIGN_SUB] = "CADRE_ASSIGN_SUB"};
+
 static uint64_t key_of(const cadre_tensor *value)
 {
     if (cadre_tensor_dtype(value) != CADRE_STRING) {
@@ -25,17 +29,16 @@ static uint64_t key_of(const cadre_tensor *value)
 }
 
 /* As many digits as tell it from its neighbours. */
-static void number_text(const cadre_tensor *value, char text[ASSIGN_VALUE_BYTES])
+static void number_text(const cadre_tensor *value, char *text, size_t room)
 {
     cadre_dtype dtype = cadre_tensor_dtype(value);
     if (dtype == CADRE_I64) {
-        snprintf(
-            text, ASSIGN_VALUE_BYTES, "%" PRId64, *(const int64_t *)cadre_tensor_const_data(value));
+        snprintf(text, room, "%" PRId64, *(const int64_t *)cadre_tensor_const_data(value));
         return;
     }
     double number = 0;
     reals_double(value, 0, 1, &number);
-    snprintf(text, ASSIGN_VALUE_BYTES, "%.*g", dtype == CADRE_F64 ? 17 : 9, number);
+    snprintf(text, room, "%.*g", dtype == CADRE_F64 ? 17 : 9, number);
 }
 
 uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_VALUE_BYTES])
@@ -44,20 +47,22 @@ uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_V
     CADRE_ASSERT((value == NULL) != (assignment->values == NULL));
     uint64_t key = change_key(assignment->function, assignment->variable);
     key = collective_key(key, assignment->how);
+    const char *how = hows[assignment->how];
     if (assignment->values != NULL) { /* those of the replicas differ from task to task */
-        static const char *const hows[] = {[CADRE_ASSIGN] = "CADRE_ASSIGN",
-            [CADRE_ASSIGN_ADD] = "CADRE_ASSIGN_ADD",
-            [CADRE_ASSIGN_SUB] = "CADRE_ASSIGN_SUB"};
-        snprintf(ret_value, ASSIGN_VALUE_BYTES, "%s", hows[assignment->how]);
+        snprintf(ret_value, ASSIGN_VALUE_BYTES, "%s", how);
         return key;
     }
     uint64_t own = key_of(value);
     int64_t count = cadre_tensor_count(value);
+    int used =
+        assignment->how == CADRE_ASSIGN ? 0 : snprintf(ret_value, ASSIGN_VALUE_BYTES, "%s, ", how);
+    char *text = ret_value + used;
+    size_t room = ASSIGN_VALUE_BYTES - (size_t)used;
     if (cadre_tensor_dtype(value) != CADRE_STRING &&
         (count == 1 || (assignment->literal && count > 0))) {
-        number_text(value, ret_value);
+        number_text(value, text, room);
     } else {
-        snprintf(ret_value, ASSIGN_VALUE_BYTES, "a value of digest %08x", (unsigned)(own >> 32));
+        snprintf(text, room, "a value of digest %08x", (unsigned)(own >> 32));
     }
     return collective_key(key, own);
 }

@@ -11,7 +11,7 @@
 #include "worker/library/runtime/variables/variable_device.h"
 
 static void write_on_host(
-    const cadre_variable *variable, void *value, const void *from, enum cadre_assignment how)
+    const cadre_variable *variable, void *value, const void *from, cadre_assignment how)
 {
     if (how == CADRE_ASSIGN) {
         memcpy(value, from, variable->bytes);
@@ -22,7 +22,7 @@ static void write_on_host(
 
 /* `from` is on the component's device. */
 static cadre_status write_on_device(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
+    const struct variable_component *component, const cadre_tensor *from, cadre_assignment how,
     struct cadre_error *error)
 {
     const struct device *device = component->device;
@@ -58,7 +58,7 @@ static cadre_status bring(struct device *device, const cadre_tensor *from, cadre
 }
 
 cadre_status assign_write(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, enum cadre_assignment how,
+    const struct variable_component *component, const cadre_tensor *from, cadre_assignment how,
     struct cadre_error *error)
 {
     struct device *device = component->device;

@@ -18,7 +18,7 @@
 
 struct scatter {
     const char *function; /* that the program called */
-    enum scatter_op op;
+    cadre_scatter how;
     cadre_variable *variable;
     const cadre_sparse *value;
 };
@@ -32,7 +32,7 @@ static cadre_status scatter_component(const struct scatter *scatter,
     CADRE_ASSERT(tensor_device(value->indices) == NULL);
     void *to = NULL;
     CADRE_TRY(component_edit_begin(scatter->variable, component, &to, error));
-    scatter_rows(scatter->variable, to, scatter->op, value);
+    scatter_rows(scatter->variable, to, scatter->how, value);
     return component_edit_end(scatter->variable, component, to, CADRE_OK, error);
 }
 
@@ -47,7 +47,7 @@ static cadre_status check_kind(const struct scatter *scatter, struct cadre_error
             "assign it as a whole",
             scatter->function, variable->name);
     }
-    bool ordered = scatter->op >= SCATTER_MIN && variable->kind != CADRE_VARIABLE_REGULAR;
+    bool ordered = scatter->how >= CADRE_SCATTER_MIN && variable->kind != CADRE_VARIABLE_REGULAR;
     if (ordered && (variable->aggregation == CADRE_AGGREGATION_SUM ||
                        variable->aggregation == CADRE_AGGREGATION_MEAN)) {
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
@@ -56,7 +56,7 @@ static cadre_status check_kind(const struct scatter *scatter, struct cadre_error
             scatter->function, variable->name,
             variable->aggregation == CADRE_AGGREGATION_SUM ? "sum" : "mean");
     }
-    bool number = variable->dtype != CADRE_BOOL || scatter->op == SCATTER_UPDATE;
+    bool number = variable->dtype != CADRE_BOOL || scatter->how == CADRE_SCATTER_UPDATE;
     if (variable->dtype == CADRE_STRING || !number) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: variable '%s' holds %s, which cannot be changed so; assign it as a whole",
@@ -172,7 +172,7 @@ static cadre_status write(cadre_replica *replica, const struct scatter *scatter,
     const cadre_sparse *value, struct cadre_error *error)
 {
     struct variable_component *component = NULL;
-    CADRE_TRY(scatter_check_rows(scatter->variable, scatter->op, value, error));
+    CADRE_TRY(scatter_check_rows(scatter->variable, scatter->how, value, error));
     cadre_status status = share_begin(replica, scatter->variable, &component, error);
     if (status == CADRE_OK && component != NULL) {
         status = scatter_component(scatter, component, value, error);
@@ -235,10 +235,10 @@ static cadre_status scatter_outside(const struct scatter *scatter, struct cadre_
     cadre_variable *variable = scatter->variable;
     uint32_t local = 0;
     void *to = NULL;
-    CADRE_TRY(scatter_check_rows(variable, scatter->op, scatter->value, error));
+    CADRE_TRY(scatter_check_rows(variable, scatter->how, scatter->value, error));
     if (variable->kind == CADRE_VARIABLE_REGULAR) {
         to = plain_open(variable);
-        scatter_rows(variable, to, scatter->op, scatter->value);
+        scatter_rows(variable, to, scatter->how, scatter->value);
         plain_close();
         return CADRE_OK;
     }
@@ -280,7 +280,7 @@ static cadre_status scatter_make(
     cadre_sparse value = {.rows = scatter->value->rows};
     struct scatter placed = *scatter;
     placed.value = &value;
-    bool checks = scatter_checks_values(scatter->variable, scatter->op);
+    bool checks = scatter_checks_values(scatter->variable, scatter->how);
     cadre_status status = checks ? copy_on_host(scatter->value->values, &value.values, error)
                                  : tensor_on_host(scatter->value->values, &value.values, error);
     if (status == CADRE_OK) {
@@ -296,14 +296,32 @@ static cadre_status scatter_make(
     return status;
 }
 
-static cadre_status scatter_public(cadre_replica *replica, cadre_variable *variable,
-    const cadre_sparse *value, enum scatter_op op, const char *function)
+/* As messages and the replicas' comparison of what they do name the call. */
+static const char *const calls[] = {
+    [CADRE_SCATTER_ADD] = "cadre_variable_scatter with CADRE_SCATTER_ADD",
+    [CADRE_SCATTER_SUB] = "cadre_variable_scatter with CADRE_SCATTER_SUB",
+    [CADRE_SCATTER_MUL] = "cadre_variable_scatter with CADRE_SCATTER_MUL",
+    [CADRE_SCATTER_DIV] = "cadre_variable_scatter with CADRE_SCATTER_DIV",
+    [CADRE_SCATTER_MIN] = "cadre_variable_scatter with CADRE_SCATTER_MIN",
+    [CADRE_SCATTER_MAX] = "cadre_variable_scatter with CADRE_SCATTER_MAX",
+    [CADRE_SCATTER_UPDATE] = "cadre_variable_scatter with CADRE_SCATTER_UPDATE",
+};
+
+cadre_status cadre_variable_scatter(
+    cadre_replica *replica, cadre_variable *variable, cadre_scatter how, const cadre_sparse *value)
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    const struct scatter scatter = {
-        .function = function, .op = op, .variable = variable, .value = value};
-    cadre_status status = check(replica, &scatter, &call, &error);
+    bool known = how >= CADRE_SCATTER_ADD && how <= CADRE_SCATTER_UPDATE;
+    const struct scatter scatter = {.function = known ? calls[how] : __func__,
+        .how = how,
+        .variable = variable,
+        .value = value};
+    cadre_status status = known ? check(replica, &scatter, &call, &error)
+                                : cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+                                      "%s: %d is no way to change rows; use CADRE_SCATTER_ADD to "
+                                      "CADRE_SCATTER_UPDATE",
+                                      __func__, (int)how);
     if (status == CADRE_OK) {
         status = scatter_make(replica, &scatter, &error);
     }
@@ -311,46 +329,4 @@ static cadre_status scatter_public(cadre_replica *replica, cadre_variable *varia
         step_refused(replica != NULL ? replica : step_writer(), &error);
     }
     return border(status, &error);
-}
-
-cadre_status cadre_variable_scatter_add(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_ADD, __func__);
-}
-
-cadre_status cadre_variable_scatter_sub(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_SUB, __func__);
-}
-
-cadre_status cadre_variable_scatter_mul(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_MUL, __func__);
-}
-
-cadre_status cadre_variable_scatter_div(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_DIV, __func__);
-}
-
-cadre_status cadre_variable_scatter_min(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_MIN, __func__);
-}
-
-cadre_status cadre_variable_scatter_max(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_MAX, __func__);
-}
-
-cadre_status cadre_variable_scatter_update(
-    cadre_replica *replica, cadre_variable *variable, const cadre_sparse *value)
-{
-    return scatter_public(replica, variable, value, SCATTER_UPDATE, __func__);
 }

@@ -20,12 +20,12 @@ static bool is_zero(const void *values, int64_t i, cadre_dtype dtype)
     return memcmp((const char *)values + (size_t)i * bytes, zero, bytes) == 0;
 }
 
-bool scatter_checks_values(const cadre_variable *variable, enum scatter_op op)
+bool scatter_checks_values(const cadre_variable *variable, cadre_scatter how)
 {
-    return op == SCATTER_DIV && variable->dtype > CADRE_BF16;
+    return how == CADRE_SCATTER_DIV && variable->dtype > CADRE_BF16;
 }
 
-cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op op,
+cadre_status scatter_check_rows(const cadre_variable *variable, cadre_scatter how,
     const cadre_sparse *value, struct cadre_error *error)
 {
     const int64_t *indices = cadre_tensor_const_data(value->indices);
@@ -38,7 +38,7 @@ cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op 
         }
     }
     const void *values = cadre_tensor_const_data(value->values);
-    bool checks = scatter_checks_values(variable, op);
+    bool checks = scatter_checks_values(variable, how);
     for (int64_t i = 0; checks && i < cadre_tensor_count(value->values); i++) {
         if (is_zero(values, i, variable->dtype)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -61,17 +61,17 @@ cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op 
 
 /* NaN wins, whichever side it is on. */
 #define CALCULATE(type, wide, widen, narrow, quotient)                                             \
-    switch (op) {                                                                                  \
-    case SCATTER_ADD:                                                                              \
+    switch (how) {                                                                                 \
+    case CADRE_SCATTER_ADD:                                                                        \
         EACH(type, wide, widen, narrow, a + b)                                                     \
         break;                                                                                     \
-    case SCATTER_SUB:                                                                              \
+    case CADRE_SCATTER_SUB:                                                                        \
         EACH(type, wide, widen, narrow, a - b)                                                     \
         break;                                                                                     \
-    case SCATTER_MUL:                                                                              \
+    case CADRE_SCATTER_MUL:                                                                        \
         EACH(type, wide, widen, narrow, a *b)                                                      \
         break;                                                                                     \
-    case SCATTER_DIV:                                                                              \
+    case CADRE_SCATTER_DIV:                                                                        \
         EACH(type, wide, widen, narrow, quotient)                                                  \
         break;                                                                                     \
     default:                                                                                       \
@@ -82,7 +82,7 @@ cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op 
     for (int64_t i = 0; i < count; i++) {                                                          \
         order a = (order)widen(((const type *)to)[i]);                                             \
         order b = (order)widen(((const type *)from)[i]);                                           \
-        bool takes = op == SCATTER_MIN ? b < a : b > a;                                            \
+        bool takes = how == CADRE_SCATTER_MIN ? b < a : b > a;                                     \
         if (takes || b != b) {                                                                     \
             ((type *)to)[i] = ((const type *)from)[i];                                             \
         }                                                                                          \
@@ -92,7 +92,7 @@ cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op 
 #define QUOTIENT(type, unsigned_type) ((type)b == -1 ? 0 - a : (unsigned_type)((type)a / (type)b))
 
 static void calculate_integers(
-    void *to, const void *from, int64_t count, cadre_dtype dtype, enum scatter_op op)
+    void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
 {
     switch (dtype) {
     case CADRE_I64:
@@ -114,9 +114,9 @@ static void calculate_integers(
 }
 
 static void calculate(
-    void *to, const void *from, int64_t count, cadre_dtype dtype, enum scatter_op op)
+    void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
 {
-    CADRE_ASSERT(op <= SCATTER_DIV);
+    CADRE_ASSERT(how <= CADRE_SCATTER_DIV);
     switch (dtype) {
     case CADRE_F64:
         CALCULATE(double, double, , , a / b)
@@ -131,14 +131,14 @@ static void calculate(
         CALCULATE(uint16_t, float, half_from_bf16, half_to_bf16, a / b)
         break;
     default:
-        calculate_integers(to, from, count, dtype, op);
+        calculate_integers(to, from, count, dtype, how);
         break;
     }
 }
 
-static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype, enum scatter_op op)
+static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
 {
-    CADRE_ASSERT(op == SCATTER_MIN || op == SCATTER_MAX);
+    CADRE_ASSERT(how == CADRE_SCATTER_MIN || how == CADRE_SCATTER_MAX);
     switch (dtype) {
     case CADRE_F64:
         CHOOSE(double, double, )
@@ -171,7 +171,7 @@ static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype,
 }
 
 void scatter_rows(
-    const cadre_variable *variable, void *component, enum scatter_op op, const cadre_sparse *value)
+    const cadre_variable *variable, void *component, cadre_scatter how, const cadre_sparse *value)
 {
     const int64_t width = width_of(variable);
     const size_t bytes = (size_t)width * cadre_dtype_bytes(variable->dtype);
@@ -182,12 +182,12 @@ void scatter_rows(
         CADRE_ASSERT(indices[i] >= 0);
         CADRE_ASSERT(indices[i] < variable->dims[0]);
         char *to = (char *)component + (size_t)indices[i] * bytes;
-        if (op == SCATTER_UPDATE) {
+        if (how == CADRE_SCATTER_UPDATE) {
             memcpy(to, from, bytes);
-        } else if (op == SCATTER_MIN || op == SCATTER_MAX) {
-            choose(to, from, width, variable->dtype, op);
+        } else if (how == CADRE_SCATTER_MIN || how == CADRE_SCATTER_MAX) {
+            choose(to, from, width, variable->dtype, how);
         } else {
-            calculate(to, from, width, variable->dtype, op);
+            calculate(to, from, width, variable->dtype, how);
         }
     }
 }

@@ -3,31 +3,21 @@
 #ifndef CADRE_RUNTIME_SCATTER_ROWS_H
 #define CADRE_RUNTIME_SCATTER_ROWS_H
 
-#include "cadre/sparse.h"
+#include "cadre/scatter.h"
 #include "common/base/error.h"
 #include "worker/library/runtime/variables/variable.h"
 
-enum scatter_op {
-    SCATTER_ADD,
-    SCATTER_SUB,
-    SCATTER_MUL,
-    SCATTER_DIV,
-    SCATTER_MIN,
-    SCATTER_MAX,
-    SCATTER_UPDATE
-};
-
 /* Whether not every value may be applied: integers are divided. */
-bool scatter_checks_values(const cadre_variable *variable, enum scatter_op op);
+bool scatter_checks_values(const cadre_variable *variable, cadre_scatter how);
 
 /* What depends on the numbers themselves: INVALID_ARGUMENT for an index that is no row of the
  * variable, and for a division of integers by 0. Shapes and types fit. */
-cadre_status scatter_check_rows(const cadre_variable *variable, enum scatter_op op,
+cadre_status scatter_check_rows(const cadre_variable *variable, cadre_scatter how,
     const cadre_sparse *value, struct cadre_error *error);
 
 /* Applies them in order to a value of the variable. They were checked, and nobody else can have
  * changed since then what was checked. */
 void scatter_rows(
-    const cadre_variable *variable, void *component, enum scatter_op op, const cadre_sparse *value);
+    const cadre_variable *variable, void *component, cadre_scatter how, const cadre_sparse *value);
 
 #endif
