@@ -105,18 +105,19 @@ static cadre_dataset *samples_of(const struct learner_input *input)
 {
     if (input->data == NULL) {
         return cadre_dataset_shuffle(
-            cadre_dataset_range(0, input->samples, 1), CADRE_SHUFFLE_ALL, 7);
+            cadre_dataset_range(0, input->samples, 1), CADRE_SHUFFLE_ALL, 7, NULL);
     }
     if (is(input->source, "records")) {
-        return cadre_dataset_shuffle(
-            cadre_dataset_map(records_of(input), parse_record, NULL, NULL), CADRE_SHUFFLE_ALL, 7);
+        return cadre_dataset_shuffle(cadre_dataset_map(records_of(input), parse_record, NULL, NULL),
+            CADRE_SHUFFLE_ALL, 7, NULL);
     }
     cadre_dataset *lines = lines_of(input);
     if (is(input->source, "lines")) {
         return lines;
     }
     return cadre_dataset_shuffle(
-        cadre_dataset_map(cadre_dataset_filter(lines, is_even, NULL), halve, NULL, NULL), 24, 7);
+        cadre_dataset_map(cadre_dataset_filter(lines, is_even, NULL), halve, NULL, NULL), 24, 7,
+        NULL);
 }
 
 /* --- distributed --- */

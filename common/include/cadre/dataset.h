@@ -4,7 +4,7 @@
  *
  *     data = cadre_dataset_npy("images.npy");
  *     data = cadre_dataset_map(data, scale, NULL, NULL);
- *     data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed);
+ *     data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed, NULL);
  *     data = cadre_dataset_batch(data, 64, false);
  *
  * A dataset is a value: it never changes, may be shared by threads, and each iteration starts anew.

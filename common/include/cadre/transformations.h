@@ -82,17 +82,17 @@ CADRE_API cadre_dataset *cadre_dataset_filter(
  * different elements in memory. Not indexable. (tf.data.Dataset.unique.) */
 CADRE_API cadre_dataset *cadre_dataset_unique(cadre_dataset *data);
 
+typedef struct cadre_shuffle_options {
+    bool once; /* one order for all epochs (reshuffle_each_iteration=False) */
+} cadre_shuffle_options;
+
 /* Another order each epoch, the same on every machine. `buffer_size` CADRE_SHUFFLE_ALL: a seeded
  * permutation of the whole set computed per index; needs an indexable, finite input. Else >= 1:
- * draws from a buffer of so many elements, as tf.data does; the result is not indexable.
- * RESOURCE_EXHAUSTED when read: the buffer is larger than the machine's memory.
+ * draws from a buffer of so many elements, as tf.data does; the result is not indexable. `options`
+ * may be NULL. RESOURCE_EXHAUSTED when read: the buffer is larger than the machine's memory.
  * (tf.data.Dataset.shuffle.) */
 CADRE_API cadre_dataset *cadre_dataset_shuffle(
-    cadre_dataset *data, int64_t buffer_size, uint64_t seed);
-
-/* The same with one order for all epochs. (reshuffle_each_iteration=False.) */
-CADRE_API cadre_dataset *cadre_dataset_shuffle_once(
-    cadre_dataset *data, int64_t buffer_size, uint64_t seed);
+    cadre_dataset *data, int64_t buffer_size, uint64_t seed, const cadre_shuffle_options *options);
 
 /* The first `count` elements, all but the first `count`; count >= 0, and may be more than there
  * are. Keep indexability. (tf.data.Dataset.take, skip.) */

@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_state_register(strategy, "tally", &tally, sizeof tally));
 
     cadre_dataset *images = digits_open(argv[0], settings.data, "digits-train.bin");
-    images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed);
+    images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed, NULL);
     images = cadre_dataset_batch(images, settings.batch, false);
     cadre_dataset *unseen = digits_open(argv[0], settings.data, "digits-test.bin");
     unseen = cadre_dataset_batch(unseen, 128, false);

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_state_register(strategy, "losses", &losses, sizeof losses));
 
     cadre_dataset *windows = text_windows(&text.training);
-    windows = cadre_dataset_shuffle(windows, CADRE_SHUFFLE_ALL, settings.seed);
+    windows = cadre_dataset_shuffle(windows, CADRE_SHUFFLE_ALL, settings.seed, NULL);
     windows = cadre_dataset_batch(windows, settings.batch, false);
     cadre_dataset *unseen =
         cadre_dataset_batch(text_windows(&text.held_out), settings.batch, false);

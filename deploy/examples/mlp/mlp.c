@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 
     cadre_dataset *images = digits ? data_digits(argv[0], settings.data, "digits-train.bin")
                                    : data_synthetic(settings.preset);
-    images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed);
+    images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed, NULL);
     images = cadre_dataset_batch(images, settings.preset->batch, false);
     cadre_dataset *unseen = digits ? data_digits(argv[0], settings.data, "digits-test.bin")
                                    : data_synthetic(settings.preset);

@@ -77,8 +77,8 @@ cadre_dataset *pipeline_training(struct pipeline *pipeline, const struct setting
     cadre_dataset *data = settings->shard == CADRE_SHARD_DATA
                               ? records_in_order(pipeline, "train")
                               : records_interleaved(pipeline, settings->seed);
-    data =
-        cadre_dataset_shuffle(data, by_place ? CADRE_SHUFFLE_ALL : SHUFFLE_BUFFER, settings->seed);
+    data = cadre_dataset_shuffle(
+        data, by_place ? CADRE_SHUFFLE_ALL : SHUFFLE_BUFFER, settings->seed, NULL);
     data = cadre_dataset_batch(data, settings->batch, false);
     return normalized(parsed(data, pipeline->parser), pipeline);
 }

@@ -134,7 +134,8 @@ static void restart(char **paths, int path_count, uint64_t pass, struct found *f
     struct distributed_batch batch;
     cadre_dataset *data =
         cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, NULL);
-    data = cadre_dataset_batch(cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1), BATCH, false);
+    data =
+        cadre_dataset_batch(cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1, NULL), BATCH, false);
     (void)pass;
     if (distributed_input_open(data, &layout, &input, &error) != CADRE_OK) {
         die("open", error.text);
@@ -239,9 +240,9 @@ int main(int argc, char **argv)
         .parallel = strcmp(mode, "threads") == 0 ? CADRE_PARALLEL_AUTO : 0};
     dataset = cadre_dataset_tfrecord((const char *const *)paths, (size_t)path_count, &options);
     if (strcmp(mode, "shuffle") == 0) {
-        dataset = cadre_dataset_shuffle(dataset, SLOTS, 1);
+        dataset = cadre_dataset_shuffle(dataset, SLOTS, 1, NULL);
     } else if (strcmp(mode, "batch") != 0) {
-        dataset = cadre_dataset_shuffle(dataset, CADRE_SHUFFLE_ALL, 1);
+        dataset = cadre_dataset_shuffle(dataset, CADRE_SHUFFLE_ALL, 1, NULL);
     }
     dataset = cadre_dataset_batch(dataset, BATCH, false);
     measure(is_worker ? by_worker : by_dataset, paths, path_count);

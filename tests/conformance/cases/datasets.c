@@ -350,7 +350,7 @@ static bool shuffle(struct conformance_case *self, const json_t *op, cadre_datas
         !case_number(self, op, "seed", 0, NUMBER_MAX, 0, &seed)) {
         return false;
     }
-    *data = cadre_dataset_shuffle(*data, buffer, (uint64_t)seed);
+    *data = cadre_dataset_shuffle(*data, buffer, (uint64_t)seed, NULL);
     return true;
 }
 

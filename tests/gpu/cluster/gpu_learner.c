@@ -202,8 +202,8 @@ static void train(struct learner *learner)
     CADRE_CHECK(
         cadre_variable_create(strategy, "weights", CADRE_F32, 1, dims, NULL, &learner->weights));
     CADRE_CHECK(cadre_distribute_dataset(strategy,
-        cadre_dataset_batch(cadre_dataset_shuffle(
-                                cadre_dataset_range(0, learner->samples, 1), CADRE_SHUFFLE_ALL, 7),
+        cadre_dataset_batch(cadre_dataset_shuffle(cadre_dataset_range(0, learner->samples, 1),
+                                CADRE_SHUFFLE_ALL, 7, NULL),
             learner->batch, false),
         &options, &data));
     while (cadre_next_epoch(data, (uint64_t)learner->epochs, NULL)) {

@@ -19,7 +19,7 @@ cadre_status make_inner(const cadre_element *in, cadre_dataset **ret_data, void 
     atomic_fetch_add(&inner->calls, 1);
     *ret_data = range(100 * value, 100 * value + inner->lengths[value]);
     if (inner->sequential) {
-        *ret_data = cadre_dataset_shuffle(*ret_data, 3, (uint64_t)value);
+        *ret_data = cadre_dataset_shuffle(*ret_data, 3, (uint64_t)value, NULL);
     }
     return CADRE_OK;
 }

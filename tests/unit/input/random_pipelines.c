@@ -232,11 +232,13 @@ static cadre_dataset *of_elements(enum step step, cadre_dataset *data, uint32_t 
     case UNIQUE:
         return cadre_dataset_unique(data);
     case SHUFFLE:
-        return with % 2 == 0 ? cadre_dataset_shuffle(data, 1 + with / 2 % 9, seed)
-                             : cadre_dataset_shuffle_once(data, 1 + with / 2 % 9, seed);
+        return with % 2 == 0 ? cadre_dataset_shuffle(data, 1 + with / 2 % 9, seed, NULL)
+                             : cadre_dataset_shuffle(data, 1 + with / 2 % 9, seed,
+                                   &(cadre_shuffle_options){.once = true});
     case SHUFFLE_ALL:
-        return with % 2 == 0 ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed)
-                             : cadre_dataset_shuffle_once(data, CADRE_SHUFFLE_ALL, seed);
+        return with % 2 == 0 ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed, NULL)
+                             : cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed,
+                                   &(cadre_shuffle_options){.once = true});
     case TAKE:
         return cadre_dataset_take(data, 1 + with % 12);
     case SKIP:

@@ -196,7 +196,7 @@ const char *steps_text(cadre_dataset *data, uint32_t workers, uint32_t replicas,
 
 cadre_dataset *make_sequential(cadre_dataset *data)
 {
-    return cadre_dataset_shuffle(data, 1, 0);
+    return cadre_dataset_shuffle(data, 1, 0, NULL);
 }
 
 cadre_status copy_element(const cadre_element *in, cadre_element *ret_out, void *user)

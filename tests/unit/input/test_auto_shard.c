@@ -265,7 +265,8 @@ static void shuffles_of_names_move_behind_the_shard(void **state)
             bool seen[8] = {false};
             for (uint32_t worker = 0; worker < 3; worker++) {
                 struct numbers numbers;
-                cadre_dataset *names = cadre_dataset_shuffle(alike_file_names(8, 1), buffers[b], 5);
+                cadre_dataset *names =
+                    cadre_dataset_shuffle(alike_file_names(8, 1), buffers[b], 5, NULL);
                 cadre_dataset *own = sharded(flat(cadre_dataset_prefetch(names, 1)),
                     CADRE_SHARD_FILE, 3, worker, CADRE_SHARD_FILE);
                 read_epoch(own, epoch, &numbers);

@@ -168,7 +168,7 @@ static void the_order_of_epoch_0_stays(void **state)
 {
     (void)state;
     cadre_dataset *shuffled =
-        cadre_dataset_shuffle(cadre_dataset_range(0, 20, 1), CADRE_SHUFFLE_ALL, 9);
+        cadre_dataset_shuffle(cadre_dataset_range(0, 20, 1), CADRE_SHUFFLE_ALL, 9, NULL);
     char first[512];
     snprintf(first, sizeof first, "%s", all(shuffled, 0));
     assert_string_not_equal(all(shuffled, 3), first);

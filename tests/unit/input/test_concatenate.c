@@ -236,7 +236,7 @@ static void any_way_of_reading(void **state)
     assert_true(data->indexable);
     expect_consistent(data);
     /* A shuffle mixes places of both. */
-    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 11);
+    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 11, NULL);
     expect_consistent(data);
     data = cadre_dataset_batch(data, 4, false);
     expect_consistent(data);
@@ -245,7 +245,7 @@ static void any_way_of_reading(void **state)
         cadre_dataset_batch(range(0, 5), 2, false), cadre_dataset_batch(range(10, 14), 3, false));
     expect_consistent(data);
     cadre_dataset_release(data);
-    data = cadre_dataset_concatenate(cadre_dataset_shuffle(range(0, 5), 3, 1),
+    data = cadre_dataset_concatenate(cadre_dataset_shuffle(range(0, 5), 3, 1, NULL),
         cadre_dataset_filter(range(10, 14), keep_all, NULL));
     assert_false(data->indexable);
     expect_consistent(data);

@@ -150,9 +150,9 @@ static void tensor_slices(void **state)
 static void shuffled_order_is_fixed(void **state)
 {
     (void)state;
-    EXPECT(
-        cadre_dataset_shuffle(ten(false), CADRE_SHUFFLE_ALL, 42), 10, 3, 7, 9, 6, 0, 8, 5, 4, 1, 2);
-    EXPECT(cadre_dataset_shuffle(ten(false), 4, 42), 10, 1, 4, 0, 2, 3, 5, 8, 9, 7, 6);
+    EXPECT(cadre_dataset_shuffle(ten(false), CADRE_SHUFFLE_ALL, 42, NULL), 10, 3, 7, 9, 6, 0, 8, 5,
+        4, 1, 2);
+    EXPECT(cadre_dataset_shuffle(ten(false), 4, 42, NULL), 10, 1, 4, 0, 2, 3, 5, 8, 9, 7, 6);
 }
 
 static void shuffles_hold_each_element_once(void **state)
@@ -160,7 +160,8 @@ static void shuffles_hold_each_element_once(void **state)
     (void)state;
     const int64_t buffers[] = {CADRE_SHUFFLE_ALL, 1, 7, 100, 1000000};
     for (size_t b = 0; b < 5; b++) {
-        cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 100, 1), buffers[b], 1);
+        cadre_dataset *data =
+            cadre_dataset_shuffle(cadre_dataset_range(0, 100, 1), buffers[b], 1, NULL);
         struct numbers epochs[2];
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
             bool seen[100] = {false};
@@ -185,7 +186,7 @@ static void repeats_reshuffle(void **state)
     (void)state;
     for (int s = 0; s < 2; s++) {
         cadre_dataset *shuffle =
-            cadre_dataset_shuffle(cadre_dataset_range(0, 50, 1), s == 0 ? -1 : 50, 5);
+            cadre_dataset_shuffle(cadre_dataset_range(0, 50, 1), s == 0 ? -1 : 50, 5, NULL);
         cadre_dataset *twice = cadre_dataset_repeat(cadre_dataset_retain(shuffle), 2);
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
             struct numbers both;
@@ -387,7 +388,7 @@ static void expect_failed(cadre_dataset *data, cadre_status status, const char *
     /* The first error is kept through whatever is put on top. */
     data = cadre_dataset_batch(cadre_dataset_take(data, -5), 0, false);
     data = cadre_dataset_repeat(cadre_dataset_shard(data, 0, 0), -2);
-    data = cadre_dataset_prefetch(cadre_dataset_shuffle(data, 0, 0), 0);
+    data = cadre_dataset_prefetch(cadre_dataset_shuffle(data, 0, 0, NULL), 0);
     data = cadre_dataset_map(cadre_dataset_skip(data, -1), NULL, NULL, NULL);
     assert_int_equal(cadre_dataset_status(data), status);
     if (strstr(cadre_error_message(), message) == NULL) {
@@ -406,7 +407,7 @@ static void batches_beyond_memory_are_refused(void **state)
     (void)state;
     for (int buffered = 0; buffered < 2; buffered++) {
         cadre_dataset *data = cadre_dataset_repeat(cadre_dataset_range(0, 9, 1), -1);
-        data = buffered == 0 ? data : cadre_dataset_shuffle(data, 3, 0);
+        data = buffered == 0 ? data : cadre_dataset_shuffle(data, 3, 0, NULL);
         data = cadre_dataset_batch(data, INT64_C(1) << 45, false);
         cadre_iterator *iterator = NULL;
         cadre_element element;
@@ -475,10 +476,10 @@ static void bad_arguments_are_kept(void **state)
     expect_failed(cadre_dataset_repeat(ten(false), -2), bad, "repeat: count -2");
     expect_failed(cadre_dataset_repeat(ten(false), INT64_MAX), bad, "more than can be counted");
     expect_failed(cadre_dataset_prefetch(ten(false), 0), bad, "prefetch: depth 0");
-    expect_failed(cadre_dataset_shuffle(ten(false), 0, 1), bad, "shuffle: buffer size 0");
-    expect_failed(cadre_dataset_shuffle(ten(true), CADRE_SHUFFLE_ALL, 1), bad, "indexable");
+    expect_failed(cadre_dataset_shuffle(ten(false), 0, 1, NULL), bad, "shuffle: buffer size 0");
+    expect_failed(cadre_dataset_shuffle(ten(true), CADRE_SHUFFLE_ALL, 1, NULL), bad, "indexable");
     expect_failed(
-        cadre_dataset_shuffle(cadre_dataset_repeat(ten(false), -1), -1, 1), bad, "finite");
+        cadre_dataset_shuffle(cadre_dataset_repeat(ten(false), -1), -1, 1, NULL), bad, "finite");
     expect_failed(cadre_dataset_map(ten(false), NULL, NULL, NULL), bad, "function is NULL");
     cadre_element_spec output = {.count = 1, .tensors = {{.dtype = CADRE_F32, .rank = 9}}};
     expect_failed(

@@ -178,7 +178,7 @@ static void off_policy_split_rule(void **state)
 static cadre_dataset *shuffled(int64_t count, int64_t batch, uint64_t seed)
 {
     cadre_dataset *data = cadre_dataset_range(0, count, 1);
-    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed);
+    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed, NULL);
     return cadre_dataset_batch(data, batch, false);
 }
 
@@ -314,7 +314,7 @@ static void only_own_samples_are_read(void **state)
     struct distributed_batch batch = {0};
     cadre_dataset *data = cadre_dataset_range(0, 64, 1);
     data = cadre_dataset_map(data, count_calls, &calls, &(cadre_map_options){.output = &output});
-    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 3);
+    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 3, NULL);
     data = cadre_dataset_batch(data, 16, false);
     data = cadre_dataset_prefetch(data, 2);
     const struct distributed_layout layout = {

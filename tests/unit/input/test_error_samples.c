@@ -89,7 +89,8 @@ static void a_map_tells_its_samples(void **state)
         const char *one = "sample 37 (from 0): map: the function failed with DATA_LOSS";
         expect_failure(checked(numbers(), parallel), CADRE_DATA_LOSS, one);
         expect_failure(checked(in_order_only(numbers()), parallel), CADRE_DATA_LOSS, one);
-        expect_failure(checked(cadre_dataset_shuffle(numbers(), CADRE_SHUFFLE_ALL, 5), parallel),
+        expect_failure(
+            checked(cadre_dataset_shuffle(numbers(), CADRE_SHUFFLE_ALL, 5, NULL), parallel),
             CADRE_DATA_LOSS, one);
         expect_failure(
             cadre_dataset_batch(checked(numbers(), parallel), 100, false), CADRE_DATA_LOSS, one);

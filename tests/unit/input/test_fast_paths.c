@@ -123,9 +123,9 @@ static cadre_dataset *add_node(cadre_dataset *data, struct prng *prng, bool choo
     case 3:
         return cadre_dataset_repeat(data, 1 + some % 3);
     case 4:
-        return chooses ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed) : data;
+        return chooses ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed, NULL) : data;
     case 5:
-        return cadre_dataset_shuffle(data, 3 * some, seed);
+        return cadre_dataset_shuffle(data, 3 * some, seed, NULL);
     case 6:
         return cadre_dataset_batch(data, some, true);
     case 7:
@@ -200,7 +200,9 @@ static void very_large_batches(void **state)
     enum { COUNT = 150000 };
     for (int way = 0; way < 3; way++) {
         cadre_dataset *data = cadre_dataset_range(0, COUNT, 1);
-        data = way == 0 ? data : way == 1 ? in_order_only(data) : cadre_dataset_shuffle(data, 1, 0);
+        data = way == 0   ? data
+               : way == 1 ? in_order_only(data)
+                          : cadre_dataset_shuffle(data, 1, 0, NULL);
         data = cadre_dataset_batch(data, COUNT - 1, false);
         for (int again = 0; again < 2; again++) {
             cadre_iterator *iterator = NULL;
@@ -244,8 +246,8 @@ static void batches_land_in_the_memory_that_is_asked_for(void **state)
     for (size_t s = 0; s < sizeof sources / sizeof sources[0]; s++) {
         for (int way = 0; way < 4; way++) {
             cadre_dataset *data = sources[s]();
-            data = way == 1   ? cadre_dataset_shuffle(data, 5, 1)
-                   : way == 2 ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1)
+            data = way == 1   ? cadre_dataset_shuffle(data, 5, 1, NULL)
+                   : way == 2 ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1, NULL)
                    : way == 3 ? in_order_only(data)
                               : data;
             data = cadre_dataset_batch(data, 3, false);

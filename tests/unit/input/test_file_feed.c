@@ -29,7 +29,7 @@ static cadre_status keeps_even(const cadre_element *in, bool *ret_keep, void *us
 
 static cadre_dataset *make_chain(enum chain chain, cadre_dataset *names, uint64_t seed)
 {
-    names = chain == SHUFFLED ? cadre_dataset_shuffle(names, CADRE_SHUFFLE_ALL, seed) : names;
+    names = chain == SHUFFLED ? cadre_dataset_shuffle(names, CADRE_SHUFFLE_ALL, seed, NULL) : names;
     cadre_dataset *data = NULL;
     if (chain == TURNS || chain == THREADS) {
         data =
@@ -37,7 +37,7 @@ static cadre_dataset *make_chain(enum chain chain, cadre_dataset *names, uint64_
     } else {
         data = cadre_dataset_flat_map(names, open_file, NULL);
     }
-    data = chain == SHUFFLED ? cadre_dataset_shuffle(data, 7, seed) : data;
+    data = chain == SHUFFLED ? cadre_dataset_shuffle(data, 7, seed, NULL) : data;
     data = chain == FILTERED ? cadre_dataset_filter(data, keeps_even, NULL) : data;
     data = cadre_dataset_batch(data, 6, chain == DROPPED);
     data = chain == PLAIN ? cadre_dataset_map(data, copy_element, NULL, NULL) : data;

@@ -76,13 +76,13 @@ static void is_not_indexable(void **state)
     expect_spec(data, "i64 []");
     cadre_dataset_release(data);
     /* What stands on a shuffle of all is read in order. */
-    data =
-        cadre_dataset_filter(cadre_dataset_shuffle(range(10), CADRE_SHUFFLE_ALL, 1), is_odd, NULL);
+    data = cadre_dataset_filter(
+        cadre_dataset_shuffle(range(10), CADRE_SHUFFLE_ALL, 1, NULL), is_odd, NULL);
     assert_false(data->by_place_only);
     expect_consistent(data);
     cadre_dataset_release(data);
-    expect_failure(
-        cadre_dataset_shuffle(cadre_dataset_filter(range(10), is_odd, NULL), CADRE_SHUFFLE_ALL, 1),
+    expect_failure(cadre_dataset_shuffle(
+                       cadre_dataset_filter(range(10), is_odd, NULL), CADRE_SHUFFLE_ALL, 1, NULL),
         CADRE_INVALID_ARGUMENT, "shuffle");
 }
 
@@ -155,14 +155,14 @@ static void positions_and_epochs(void **state)
 {
     static int64_t five = 5;
     (void)state;
-    cadre_dataset *data =
-        cadre_dataset_filter(cadre_dataset_shuffle(range(12), CADRE_SHUFFLE_ALL, 7), below, &five);
+    cadre_dataset *data = cadre_dataset_filter(
+        cadre_dataset_shuffle(range(12), CADRE_SHUFFLE_ALL, 7, NULL), below, &five);
     expect_consistent(data);
     assert_string_not_equal(elements_text(data, &(struct pass){.epoch = 0}, SIZE_MAX),
         elements_text(data, &(struct pass){.epoch = 1}, SIZE_MAX));
     cadre_dataset_release(data);
     data = cadre_dataset_filter(
-        cadre_dataset_shuffle(cadre_dataset_repeat(range(6), 2), 4, 7), is_odd, NULL);
+        cadre_dataset_shuffle(cadre_dataset_repeat(range(6), 2), 4, 7, NULL), is_odd, NULL);
     expect_consistent(data);
     cadre_dataset_release(data);
 }

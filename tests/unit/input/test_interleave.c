@@ -144,7 +144,7 @@ static void any_way_of_reading(void **state)
         int64_t cycle = 1 + (int64_t)prng_below(&prng, 4);
         int64_t block = 1 + (int64_t)prng_below(&prng, 3);
         struct inner inner = random_inner(&prng, inputs, round % 2 == 0);
-        cadre_dataset *outer = cadre_dataset_shuffle(range(0, inputs), 2, 1);
+        cadre_dataset *outer = cadre_dataset_shuffle(range(0, inputs), 2, 1, NULL);
         cadre_dataset *data = NULL;
         for (int32_t parallel = 0; parallel < 3; parallel++) {
             data = cadre_dataset_interleave(

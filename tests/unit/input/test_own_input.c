@@ -308,7 +308,7 @@ static void five_hundred_workers(void **state)
     (void)state;
     static bool seen[2400];
     memset(seen, 0, sizeof seen);
-    cadre_dataset *data = cadre_dataset_shuffle(range(0, 2400), CADRE_SHUFFLE_ALL, 3);
+    cadre_dataset *data = cadre_dataset_shuffle(range(0, 2400), CADRE_SHUFFLE_ALL, 3, NULL);
     data = cadre_dataset_batch(data, 1200, false);
     uint64_t rows = 0;
     for (uint32_t w = 0; w < 500; w++) {
@@ -348,7 +348,8 @@ static void data_is_as_the_rewritten_pipeline(void **state)
         const uint32_t replicas = 1 + (uint32_t)prng_below(&prng, 3);
         const uint64_t pieces = (uint64_t)workers * replicas;
         cadre_dataset *data = range(0, (int64_t)prng_below(&prng, 60));
-        data = prng_chance(&prng, 1, 2) ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 3) : data;
+        data = prng_chance(&prng, 1, 2) ? cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 3, NULL)
+                                        : data;
         data = cadre_dataset_batch(data, 1 + (int64_t)prng_below(&prng, 12), false);
         data = prng_chance(&prng, 1, 3) ? in_order_only(data) : data;
         for (uint32_t w = 0; w < workers && pieces > 1; w++) {
@@ -416,7 +417,7 @@ static cadre_dataset *sequential(void)
     static const cadre_element_spec scalar = {.count = 1, .tensors = {{.dtype = CADRE_I64}}};
     cadre_dataset *data = in_order_only(range(0, 4000));
     data = cadre_dataset_map(data, count_calls, NULL, &(cadre_map_options){.output = &scalar});
-    return cadre_dataset_batch(cadre_dataset_shuffle(data, 5, 1), 4, false);
+    return cadre_dataset_batch(cadre_dataset_shuffle(data, 5, 1, NULL), 4, false);
 }
 
 static void positions_are_kept_and_given_back(void **state)

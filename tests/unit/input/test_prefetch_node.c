@@ -93,7 +93,8 @@ static void it_changes_no_element(void **state)
         expect_consistent(data);
         expect_elements(data, "[0 1 2 3] [4 5 6 7] [8 9]");
         data = cadre_dataset_prefetch(
-            cadre_dataset_shuffle(cadre_dataset_range(0, 10, 1), CADRE_SHUFFLE_ALL, 2), depth);
+            cadre_dataset_shuffle(cadre_dataset_range(0, 10, 1), CADRE_SHUFFLE_ALL, 2, NULL),
+            depth);
         expect_consistent(data);
         cadre_dataset_release(data);
     }
@@ -179,7 +180,7 @@ static void a_failure_comes_at_its_place(void **state)
 static void long_positions(void **state)
 {
     (void)state;
-    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 400, 1), 250, 3);
+    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 400, 1), 250, 3, NULL);
     data = cadre_dataset_take(cadre_dataset_prefetch(data, 6), 24);
     expect_positions(data, &(struct pass){0});
     cadre_dataset_release(data);

@@ -13,7 +13,7 @@
 static cadre_dataset *shuffled(void)
 {
     cadre_dataset *data =
-        cadre_dataset_shuffle(cadre_dataset_range(0, SAMPLES, 1), CADRE_SHUFFLE_ALL, 7);
+        cadre_dataset_shuffle(cadre_dataset_range(0, SAMPLES, 1), CADRE_SHUFFLE_ALL, 7, NULL);
     return cadre_dataset_batch(data, BATCH, false);
 }
 

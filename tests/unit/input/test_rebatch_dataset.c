@@ -157,7 +157,7 @@ static void positions_and_ids(void **state)
     consistent(SIZES(
         cadre_dataset_repeat(batched(5, 3, false), 3), false, 2, 2)); /* short ones in the middle */
     consistent(dataset_rebatch_split(
-        cadre_dataset_shuffle(batched(13, 3, false), CADRE_SHUFFLE_ALL, 2), 2));
+        cadre_dataset_shuffle(batched(13, 3, false), CADRE_SHUFFLE_ALL, 2, NULL), 2));
     consistent(dataset_rebatch_split(
         cadre_dataset_map(batched(13, 3, false), copy_element, NULL, NULL), 2));
 }

@@ -51,7 +51,7 @@ static void repeated(void **state)
     }
     /* Passes are epochs to what is before: the shuffle gives another order each time. */
     cadre_dataset *data = cadre_dataset_repeat(
-        cadre_dataset_shuffle(cadre_dataset_range(0, 9, 1), CADRE_SHUFFLE_ALL, 5), 3);
+        cadre_dataset_shuffle(cadre_dataset_range(0, 9, 1), CADRE_SHUFFLE_ALL, 5, NULL), 3);
     expect_consistent(data);
     cadre_dataset_release(data);
 }
@@ -66,7 +66,7 @@ static cadre_status keep_small(const cadre_element *in, bool *ret_keep, void *us
 /* One element of ten, another one each epoch, if it is small. */
 static cadre_dataset *sometimes(void)
 {
-    cadre_dataset *data = cadre_dataset_shuffle(numbers(10, false), CADRE_SHUFFLE_ALL, 1);
+    cadre_dataset *data = cadre_dataset_shuffle(numbers(10, false), CADRE_SHUFFLE_ALL, 1, NULL);
     return cadre_dataset_filter(cadre_dataset_take(data, 1), keep_small, NULL);
 }
 

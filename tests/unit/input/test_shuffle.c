@@ -137,7 +137,7 @@ static void every_element_comes_once(void **state)
             for (int batched = 0; batched < 2; batched++) {
                 cadre_dataset *plain = makers[m]();
                 cadre_dataset *data =
-                    cadre_dataset_shuffle(cadre_dataset_retain(plain), buffers[b], 9);
+                    cadre_dataset_shuffle(cadre_dataset_retain(plain), buffers[b], 9, NULL);
                 if (batched == 1 && m != 1) {
                     data = cadre_dataset_unbatch(cadre_dataset_batch(data, 4, false));
                 }
@@ -157,15 +157,16 @@ static void all_ways_of_reading_agree(void **state)
     const int64_t buffers[] = {1, 5, 40, 500};
     for (size_t m = 0; m < sizeof makers / sizeof makers[0]; m++) {
         for (size_t b = 0; b < sizeof buffers / sizeof buffers[0]; b++) {
-            cadre_dataset *data = cadre_dataset_shuffle(makers[m](), buffers[b], 11);
+            cadre_dataset *data = cadre_dataset_shuffle(makers[m](), buffers[b], 11, NULL);
             expect_consistent(data);
             cadre_dataset_release(data);
         }
     }
-    cadre_dataset *data = cadre_dataset_batch(cadre_dataset_shuffle(mixed(), 20, 3), 7, false);
+    cadre_dataset *data =
+        cadre_dataset_batch(cadre_dataset_shuffle(mixed(), 20, 3, NULL), 7, false);
     expect_consistent(data);
     cadre_dataset_release(data);
-    data = cadre_dataset_shuffle(cadre_dataset_shuffle(triples(), 5, 3), 6, 4);
+    data = cadre_dataset_shuffle(cadre_dataset_shuffle(triples(), 5, 3, NULL), 6, 4, NULL);
     expect_consistent(data);
     cadre_dataset_release(data);
 }
@@ -179,7 +180,7 @@ static void the_order_does_not_depend_on_the_elements(void **state)
     cadre_dataset *inputs[] = {
         cadre_dataset_range(0, 20, 1), in_order_only(cadre_dataset_range(0, 20, 1)), large_rows()};
     for (int i = 0; i < 3; i++) {
-        cadre_dataset *data = cadre_dataset_shuffle(inputs[i], 6, 77);
+        cadre_dataset *data = cadre_dataset_shuffle(inputs[i], 6, 77, NULL);
         size_t used = 0;
         cadre_iterator *iterator = NULL;
         cadre_element element = {0};
@@ -204,9 +205,11 @@ static void epochs_and_seeds_give_other_orders(void **state)
         int64_t buffer = all == 1 ? CADRE_SHUFFLE_ALL : 30;
         struct numbers first;
         struct numbers again;
-        cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 60, 1), buffer, 1);
-        cadre_dataset *other = cadre_dataset_shuffle(cadre_dataset_range(0, 60, 1), buffer, 2);
-        cadre_dataset *once = cadre_dataset_shuffle_once(cadre_dataset_range(0, 60, 1), buffer, 1);
+        cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 60, 1), buffer, 1, NULL);
+        cadre_dataset *other =
+            cadre_dataset_shuffle(cadre_dataset_range(0, 60, 1), buffer, 2, NULL);
+        cadre_dataset *once = cadre_dataset_shuffle(
+            cadre_dataset_range(0, 60, 1), buffer, 1, &(cadre_shuffle_options){.once = true});
         read_epoch(data, 0, &first);
         read_epoch(data, 0, &again);
         assert_memory_equal(first.values, again.values, 60 * sizeof first.values[0]);
@@ -233,7 +236,7 @@ static void draws_are_uniform(void **state)
     enum { BUFFER = 8, EPOCHS = 4000, COUNT = 40 };
     uint32_t first[COUNT] = {0};
     double late = 0;
-    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, COUNT, 1), BUFFER, 5);
+    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, COUNT, 1), BUFFER, 5, NULL);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         struct numbers numbers;
         read_epoch(data, epoch, &numbers);
@@ -255,17 +258,17 @@ static void buffers_beyond_memory_are_refused(void **state)
 {
     (void)state;
     int64_t huge = INT64_C(1) << 44;
-    expect_failure(
-        cadre_dataset_shuffle(
-            cadre_dataset_repeat(cadre_dataset_range(0, 5, 1), CADRE_REPEAT_FOREVER), huge, 1),
+    expect_failure(cadre_dataset_shuffle(
+                       cadre_dataset_repeat(cadre_dataset_range(0, 5, 1), CADRE_REPEAT_FOREVER),
+                       huge, 1, NULL),
         CADRE_RESOURCE_EXHAUSTED, "shuffle: a buffer of 17592186044416 elements");
-    expect_failure(cadre_dataset_shuffle(cadre_dataset_range(0, INT64_MAX, 1), INT64_MAX, 1),
+    expect_failure(cadre_dataset_shuffle(cadre_dataset_range(0, INT64_MAX, 1), INT64_MAX, 1, NULL),
         CADRE_RESOURCE_EXHAUSTED, "this machine's memory of");
     /* More than there is costs nothing. */
-    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 5, 1), huge, 1);
+    cadre_dataset *data = cadre_dataset_shuffle(cadre_dataset_range(0, 5, 1), huge, 1, NULL);
     expect_consistent(data);
     cadre_dataset_release(data);
-    data = cadre_dataset_shuffle(in_order_only(cadre_dataset_range(0, 5, 1)), huge, 1);
+    data = cadre_dataset_shuffle(in_order_only(cadre_dataset_range(0, 5, 1)), huge, 1, NULL);
     expect_consistent(data);
     cadre_dataset_release(data);
 }
@@ -281,7 +284,7 @@ static void growing_buffers_stop_in_time(void **state)
     cadre_tensor_release(tensor);
     data = in_order_only(cadre_dataset_repeat(data, 1000));
     fault_arm("memory.left", 3);
-    expect_failure(cadre_dataset_shuffle(data, 1000, 1), CADRE_RESOURCE_EXHAUSTED,
+    expect_failure(cadre_dataset_shuffle(data, 1000, 1, NULL), CADRE_RESOURCE_EXHAUSTED,
         "runs out with 3 of 1000 elements in the buffer");
     assert_true(fault_disarm());
 }
@@ -296,7 +299,7 @@ static void positions_that_do_not_fit(void **state)
         size_t got = 0;
         cadre_element element = {0};
         const struct pass pass = {0};
-        cadre_dataset *data = cadre_dataset_shuffle(makers[m](), 6, 1);
+        cadre_dataset *data = cadre_dataset_shuffle(makers[m](), 6, 1, NULL);
         ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
         ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
         cadre_element_clear(&element);
@@ -361,7 +364,7 @@ static void every_allocation_fails_once(void **state)
 {
     (void)state;
     for (size_t m = 0; m < sizeof makers / sizeof makers[0]; m++) {
-        cadre_dataset *data = cadre_dataset_shuffle(makers[m](), 6, 1);
+        cadre_dataset *data = cadre_dataset_shuffle(makers[m](), 6, 1, NULL);
         data = m == 1 ? data : cadre_dataset_batch(data, 4, false);
         uint64_t failures = 0;
         for (uint64_t nth = 1;; nth++) {
@@ -438,7 +441,7 @@ static void memory_that_runs_out_while_it_fills(void **state)
         ASSERT_OK(strings == 1 ? tensor_from_data(CADRE_STRING, 0, NULL, &string, &tensor, &error)
                                : tensor_from_data(CADRE_U8, 1, dims, text, &tensor, &error));
         cadre_dataset *data = cadre_dataset_repeat(cadre_dataset_tensors(&tensor, 1), ELEMENTS);
-        data = cadre_dataset_shuffle(data, ELEMENTS, 1);
+        data = cadre_dataset_shuffle(data, ELEMENTS, 1, NULL);
         for (uint64_t nth = 1; nth <= 2; nth++) {
             cadre_element element = {0};
             cadre_iterator *iterator = NULL;

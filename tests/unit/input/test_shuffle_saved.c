@@ -91,7 +91,7 @@ static void every_piece_comes_back(void **state)
     const int64_t buffers[] = {255, 256, 257, 511, 512, 513, 1000, ELEMENTS};
     for (size_t m = 0; m < 2; m++) {
         for (size_t b = 0; b < sizeof buffers / sizeof buffers[0]; b++) {
-            cadre_dataset *data = cadre_dataset_shuffle(makers[m](), buffers[b], 11);
+            cadre_dataset *data = cadre_dataset_shuffle(makers[m](), buffers[b], 11, NULL);
             const size_t held = (size_t)buffers[b];
             const size_t points[] = {1, 100, ELEMENTS - held, ELEMENTS - 513, ELEMENTS - 512,
                 ELEMENTS - 257, ELEMENTS - 256, ELEMENTS - 255, ELEMENTS - 1};

@@ -199,9 +199,9 @@ static void shuffled_batches(void **state)
     const int64_t buffers[] = {CADRE_SHUFFLE_ALL, 10, 3000};
     for (size_t s = 0; s < SOURCES; s++) {
         for (size_t b = 0; b < 3; b++) {
-            cadre_dataset *data = cadre_dataset_shuffle(sources[s](), buffers[b], 1);
+            cadre_dataset *data = cadre_dataset_shuffle(sources[s](), buffers[b], 1, NULL);
             expect_none(cadre_dataset_batch(data, 64, true), RECORDS / 64, b == 1);
-            data = cadre_dataset_shuffle(sources[s](), buffers[b], 1);
+            data = cadre_dataset_shuffle(sources[s](), buffers[b], 1, NULL);
             expect_none(data, RECORDS, b == 1);
         }
     }

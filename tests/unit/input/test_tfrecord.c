@@ -166,7 +166,7 @@ static void as_every_dataset(void **state)
     cadre_dataset *batches = cadre_dataset_batch(cadre_dataset_retain(data), 4, false);
     expect_consistent(batches);
     cadre_dataset_release(batches);
-    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1);
+    data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, 1, NULL);
     expect_consistent(data);
     cadre_dataset_release(data);
 }

@@ -56,7 +56,7 @@ static void whole_batches_are_indexable(void **state)
     cadre_dataset *again = cadre_dataset_batch(cadre_dataset_retain(data), 5, false);
     expect_consistent(again);
     expect_elements(again, "[0 1 2 3 4] [5 6 7 8 9] [10 11]");
-    again = cadre_dataset_shuffle(cadre_dataset_retain(data), CADRE_SHUFFLE_ALL, 3);
+    again = cadre_dataset_shuffle(cadre_dataset_retain(data), CADRE_SHUFFLE_ALL, 3, NULL);
     expect_consistent(again);
     cadre_dataset_release(again);
     expect_elements(data, "0 1 2 3 4 5 6 7 8 9 10 11");

@@ -84,7 +84,7 @@ static void positions(void **state)
         {"ab", 2}, {"a", 1}, {"", 0}, {"ab", 2}, {"", 0}, {"b", 1}, {"a", 1}};
     (void)state;
     cadre_dataset *data = cadre_dataset_unique(
-        cadre_dataset_shuffle(cadre_dataset_repeat(integers(), 3), CADRE_SHUFFLE_ALL, 5));
+        cadre_dataset_shuffle(cadre_dataset_repeat(integers(), 3), CADRE_SHUFFLE_ALL, 5, NULL));
     assert_false(data->indexable);
     assert_int_equal(cadre_dataset_cardinality(data), CADRE_CARDINALITY_UNKNOWN);
     expect_consistent(data);

@@ -150,7 +150,7 @@ static void is_read_by_place(void **state)
 {
     (void)state;
     cadre_dataset *data =
-        cadre_dataset_shuffle(zip2(range(0, 9), range(20, 40)), CADRE_SHUFFLE_ALL, 3);
+        cadre_dataset_shuffle(zip2(range(0, 9), range(20, 40)), CADRE_SHUFFLE_ALL, 3, NULL);
     assert_true(data->indexable);
     assert_int_equal(dataset_samples(data), 9);
     expect_consistent(data);
@@ -177,7 +177,8 @@ static void is_read_by_place(void **state)
 static void positions_in_order(void **state)
 {
     (void)state;
-    cadre_dataset *data = zip2(cadre_dataset_shuffle(range(0, 11), 4, 5), unknown(range(20, 40)));
+    cadre_dataset *data =
+        zip2(cadre_dataset_shuffle(range(0, 11), 4, 5, NULL), unknown(range(20, 40)));
     assert_false(data->indexable);
     expect_consistent(data);
     cadre_dataset_release(data);

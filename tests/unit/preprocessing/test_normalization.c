@@ -256,7 +256,7 @@ static void all_ways_of_reading_give_the_same_bits(void **state)
         for (int ordered = 0; ordered < 2; ordered++) {
             cadre_strategy *strategy = training_strategy(replicas);
             cadre_dataset *data = rows();
-            data = ordered ? cadre_dataset_shuffle(data, 1, 0) : data; /* keeps the order */
+            data = ordered ? cadre_dataset_shuffle(data, 1, 0, NULL) : data; /* keeps the order */
             cadre_normalization *normalization;
             assert_public_ok(cadre_normalization_adapt(
                 strategy, cadre_dataset_batch(data, 3, false), NULL, &normalization));

@@ -298,7 +298,7 @@ static cadre_distributed_dataset *distribute(const char *name, int64_t samples, 
 {
     cadre_distributed_dataset *data;
     cadre_dataset *all =
-        cadre_dataset_shuffle(cadre_dataset_range(0, samples, 1), CADRE_SHUFFLE_ALL, 7);
+        cadre_dataset_shuffle(cadre_dataset_range(0, samples, 1), CADRE_SHUFFLE_ALL, 7, NULL);
     CADRE_CHECK(cadre_distribute_dataset(strategy, cadre_dataset_batch(all, batch, false),
         &(cadre_input_options){.name = name}, &data));
     return data;

@@ -153,7 +153,7 @@ static cadre_distributed_dataset *distribute(const char *kind)
         options.auto_shard = CADRE_SHARD_OFF;
         data = thirds();
     } else if (strcmp(kind, "filter") == 0) {
-        data = cadre_dataset_shuffle(thirds(), 7, 3);
+        data = cadre_dataset_shuffle(thirds(), 7, 3, NULL);
     } else if (strcmp(kind, "generated") == 0) {
         data = generate();
     } else {

@@ -198,6 +198,6 @@ cadre_dataset *cadre_dataset_list_files(
     list->base.cardinality = cadre_tensor_rows(names);
     list->names = names;
     return options != NULL && options->shuffle
-               ? cadre_dataset_shuffle(&list->base, CADRE_SHUFFLE_ALL, options->seed)
+               ? cadre_dataset_shuffle(&list->base, CADRE_SHUFFLE_ALL, options->seed, NULL)
                : &list->base;
 }

@@ -58,13 +58,11 @@ static void shuffle_locate(const cadre_dataset *self, struct place places[], siz
     }
 }
 
-static cadre_dataset *shuffle_new(
-    cadre_dataset *data, int64_t buffer_size, uint64_t seed, bool once);
-
 static cadre_dataset *shuffle_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])
 {
     const struct shuffle_dataset *shuffle = (const struct shuffle_dataset *)self;
-    return shuffle_new(inputs[0], CADRE_SHUFFLE_ALL, shuffle->seed, shuffle->once);
+    const cadre_shuffle_options options = {.once = shuffle->once};
+    return cadre_dataset_shuffle(inputs[0], CADRE_SHUFFLE_ALL, shuffle->seed, &options);
 }
 
 static void shuffle_describe(const cadre_dataset *self, struct description *text)
@@ -119,9 +117,10 @@ static cadre_dataset *shuffle_all(cadre_dataset *data, uint64_t seed, bool once)
     return &shuffle->base;
 }
 
-static cadre_dataset *shuffle_new(
-    cadre_dataset *data, int64_t buffer_size, uint64_t seed, bool once)
+cadre_dataset *cadre_dataset_shuffle(
+    cadre_dataset *data, int64_t buffer_size, uint64_t seed, const cadre_shuffle_options *options)
 {
+    bool once = options != NULL && options->once;
     if (!dataset_usable(data)) {
         return data;
     }
@@ -135,14 +134,4 @@ static cadre_dataset *shuffle_new(
         return dataset_failed(data, &error);
     }
     return shuffle_buffered(data, buffer_size, seed, once);
-}
-
-cadre_dataset *cadre_dataset_shuffle(cadre_dataset *data, int64_t buffer_size, uint64_t seed)
-{
-    return shuffle_new(data, buffer_size, seed, false);
-}
-
-cadre_dataset *cadre_dataset_shuffle_once(cadre_dataset *data, int64_t buffer_size, uint64_t seed)
-{
-    return shuffle_new(data, buffer_size, seed, true);
 }
