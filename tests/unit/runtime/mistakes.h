@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The mistakes of a newcomer, one row each: what the wrong use is, the status that it gets, and a
+ * part of the sentence that says so. None crashes, hangs or goes on in silence: a mistake in a step
+ * fails the step on all replicas, and the strategy takes another step and ends. */
+#ifndef CADRE_TESTS_RUNTIME_MISTAKES_H
+#define CADRE_TESTS_RUNTIME_MISTAKES_H
+
+#include "training.h"
+
+#define STAND_REPLICAS 2
+
+/* What a row has at hand: a strategy of two replicas, and what a first program has. */
+struct stand {
+    cadre_strategy *strategy;
+    cadre_variable *weight;          /* f32 [2] */
+    cadre_variable *steps;           /* i64, of the first replica */
+    cadre_variable *truth;           /* bool */
+    cadre_variable *sum;             /* f32, which sums */
+    cadre_distributed_dataset *data; /* "data": three batches of two */
+    cadre_tensor *pair;              /* f32 [2] */
+    cadre_tensor *triple;            /* f32 [3] */
+    cadre_tensor *scalar;            /* f32 */
+    const struct mistake *mistake;
+};
+
+/* Exactly one of the two is there: `outside` is called between steps, `inside` in a step by each
+ * replica. */
+struct mistake {
+    const char *what;
+    cadre_status status;
+    const char *says;
+    cadre_status (*outside)(struct stand *stand);
+    cadre_status (*inside)(cadre_replica *replica, struct stand *stand);
+};
+
+#define OUTSIDE(function, status, says)                                                            \
+    {                                                                                              \
+#function, (status), (says), .outside = (function)                                         \
+    }
+#define INSIDE(function, status, says)                                                             \
+    {                                                                                              \
+#function, (status), (says), .inside = (function)                                          \
+    }
+#define BAD   CADRE_INVALID_ARGUMENT
+#define EARLY CADRE_FAILED_PRECONDITION
+
+/* Makes each of them, with a strategy of its own; the test fails with all that were told otherwise.
+ */
+void mistakes_check(const struct mistake *mistakes, size_t count);
+
+/* For functions that end with a tensor of theirs. */
+cadre_status mistakes_release(cadre_tensor *tensor, cadre_status status);
+
+#endif

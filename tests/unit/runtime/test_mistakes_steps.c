@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a newcomer does in the wrong place, or not alike on all replicas. */
+#include "mistakes.h"
+
+/* ---- strategies and contexts ---- */
+
+static cadre_status no_such_device(struct stand *stand)
+{
+    (void)stand;
+    cadre_strategy *strategy;
+    return cadre_strategy_one_device("TOASTER:0", &strategy);
+}
+
+static cadre_status one_device_twice(struct stand *stand)
+{
+    (void)stand;
+    cadre_strategy *strategy;
+    return cadre_strategy_mirrored_devices((const char *const[]){"CPU:0", "CPU:0"}, 2, &strategy);
+}
+
+static cadre_status a_scope_left_that_was_not_entered(struct stand *stand)
+{
+    return cadre_scope_leave(stand->strategy);
+}
+
+static cadre_status a_collective_outside_of_a_step(struct stand *stand)
+{
+    return cadre_all_reduce(NULL, CADRE_SUM, &stand->pair, 1, NULL);
+}
+
+static cadre_status a_merge_call_outside_of_a_step(struct stand *stand)
+{
+    (void)stand;
+    return cadre_merge_call(NULL, NULL, NULL, 0, 0, NULL, NULL);
+}
+
+static cadre_replica *kept;
+
+static cadre_status keep(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    kept = cadre_replica_id(replica) == 0 ? replica : kept;
+    return CADRE_OK;
+}
+
+static cadre_status a_replica_behind_its_step(struct stand *stand)
+{
+    CADRE_TRY(cadre_run(stand->strategy, keep, NULL, 0, NULL, NULL));
+    return cadre_all_reduce(kept, CADRE_SUM, &stand->pair, 1, NULL);
+}
+
+static cadre_status a_run_in_a_step(cadre_replica *replica, struct stand *stand)
+{
+    (void)replica;
+    return cadre_run(stand->strategy, keep, NULL, 0, NULL, NULL);
+}
+
+static cadre_status a_variable_made_in_a_step(cadre_replica *replica, struct stand *stand)
+{
+    (void)replica;
+    cadre_variable *late;
+    return cadre_variable_create(stand->strategy, "late", CADRE_F32, 0, NULL, NULL, &late);
+}
+
+static cadre_status a_batch_taken_in_a_step(cadre_replica *replica, struct stand *stand)
+{
+    (void)replica;
+    cadre_per_replica *batch;
+    return cadre_next(stand->data, &batch);
+}
+
+static cadre_status a_save_in_a_step(cadre_replica *replica, struct stand *stand)
+{
+    (void)replica;
+    return cadre_save(stand->strategy, false);
+}
+
+static cadre_status an_update_in_a_step(cadre_replica *replica, struct stand *stand)
+{
+    (void)replica;
+    return cadre_variable_update(stand->strategy, stand->weight, NULL, NULL, NULL, NULL);
+}
+
+/* ---- variables ---- */
+
+static cadre_status create(struct stand *stand, const char *name, uint32_t rank)
+{
+    cadre_variable *variable;
+    return cadre_variable_create(stand->strategy, name, CADRE_F32, rank, NULL, NULL, &variable);
+}
+
+static cadre_status a_variable_twice(struct stand *stand)
+{
+    return create(stand, "weight", 0);
+}
+
+static cadre_status a_variable_without_a_name(struct stand *stand)
+{
+    return create(stand, "", 0);
+}
+
+static cadre_status a_variable_without_dimensions(struct stand *stand)
+{
+    return create(stand, "shapeless", 2);
+}
+
+static cadre_status a_variable_too_late(struct stand *stand)
+{
+    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, 0, NULL, NULL));
+    return create(stand, "late", 0);
+}
+
+static cadre_status another_shape_assigned(struct stand *stand)
+{
+    return cadre_variable_assign(NULL, stand->weight, CADRE_ASSIGN, stand->triple);
+}
+
+static cadre_status another_type_assigned(struct stand *stand)
+{
+    return cadre_variable_assign(NULL, stand->steps, CADRE_ASSIGN, stand->scalar);
+}
+
+static cadre_status half_a_step(struct stand *stand)
+{
+    return cadre_variable_assign_literal(NULL, stand->steps, CADRE_ASSIGN_ADD, 0.5);
+}
+
+static cadre_status truth_that_is_added(struct stand *stand)
+{
+    return cadre_variable_assign_literal(NULL, stand->truth, CADRE_ASSIGN_ADD, 1);
+}
+
+static cadre_status no_way_to_assign(struct stand *stand)
+{
+    return cadre_variable_assign_literal(NULL, stand->steps, (cadre_assignment)9, 1);
+}
+
+static cadre_status written_outside_of_a_step(struct stand *stand)
+{
+    return cadre_variable_write(NULL, stand->weight) == NULL ? CADRE_FAILED_PRECONDITION : CADRE_OK;
+}
+
+static cadre_status rows_of_a_scalar_changed(struct stand *stand)
+{
+    int64_t row = 0;
+    cadre_tensor *index;
+    CADRE_TRY(cadre_tensor_from_data(CADRE_I64, 1, (const int64_t[]){1}, &row, &index));
+    const cadre_sparse value = {.values = stand->pair, .indices = index, .rows = -1};
+    return mistakes_release(
+        index, cadre_variable_scatter(NULL, stand->steps, CADRE_SCATTER_ADD, &value));
+}
+
+static cadre_status assigned_differently(cadre_replica *replica, struct stand *stand)
+{
+    return cadre_variable_assign_literal(
+        replica, stand->steps, CADRE_ASSIGN, cadre_replica_id(replica));
+}
+
+static cadre_status a_sum_of_a_constant(cadre_replica *replica, struct stand *stand)
+{
+    (void)stand;
+    return cadre_variable_assign_literal(replica, stand->sum, CADRE_ASSIGN, 1);
+}
+
+/* ---- collectives ---- */
+
+static cadre_status reduced_by_other_means(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own;
+    CADRE_TRY(cadre_tensor_copy(stand->pair, &own));
+    return mistakes_release(
+        own, cadre_all_reduce(
+                 replica, cadre_replica_id(replica) == 0 ? CADRE_SUM : CADRE_MEAN, &own, 1, NULL));
+}
+
+static cadre_status reduced_in_other_shapes(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own;
+    CADRE_TRY(
+        cadre_tensor_copy(cadre_replica_id(replica) == 0 ? stand->pair : stand->triple, &own));
+    return mistakes_release(own, cadre_all_reduce(replica, CADRE_SUM, &own, 1, NULL));
+}
+
+static cadre_status reduced_by_one_alone(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own;
+    if (cadre_replica_id(replica) != 0) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(cadre_tensor_copy(stand->pair, &own));
+    return mistakes_release(own, cadre_all_reduce(replica, CADRE_SUM, &own, 1, NULL));
+}
+
+static cadre_status reduced_in_another_order(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own[2];
+    CADRE_TRY(cadre_tensor_copy(stand->pair, &own[0]));
+    CADRE_TRY(cadre_tensor_copy(stand->triple, &own[1]));
+    int first = cadre_replica_id(replica) == 0 ? 0 : 1;
+    cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &own[first], 1, NULL);
+    if (status == CADRE_OK) {
+        status = cadre_all_reduce(replica, CADRE_SUM, &own[1 - first], 1, NULL);
+    }
+    cadre_tensor_release(own[1]);
+    return mistakes_release(own[0], status);
+}
+
+static cadre_status a_sum_of_truth(cadre_replica *replica, struct stand *stand)
+{
+    (void)stand;
+    cadre_tensor *truth;
+    CADRE_TRY(cadre_tensor_create(CADRE_BOOL, 0, NULL, &truth));
+    return mistakes_release(truth, cadre_all_reduce(replica, CADRE_SUM, &truth, 1, NULL));
+}
+
+static cadre_status no_such_reduction(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own;
+    CADRE_TRY(cadre_tensor_copy(stand->pair, &own));
+    return mistakes_release(own, cadre_all_reduce(replica, (cadre_reduce_op)77, &own, 1, NULL));
+}
+
+static cadre_status gathered_along_no_axis(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *all;
+    return cadre_all_gather(replica, &stand->pair, 1, 3, NULL, &all);
+}
+
+static cadre_status parts_of_what_has_none(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *part;
+    return cadre_reduce_scatter(replica, CADRE_SUM, stand->triple, NULL, &part);
+}
+
+static cadre_status from_a_replica_that_is_not_there(cadre_replica *replica, struct stand *stand)
+{
+    cadre_tensor *own;
+    CADRE_TRY(cadre_tensor_copy(stand->pair, &own));
+    return mistakes_release(own, cadre_broadcast(replica, STAND_REPLICAS, &own, 1));
+}
+
+static cadre_status nothing_to_reduce(cadre_replica *replica, struct stand *stand)
+{
+    (void)stand;
+    return cadre_all_reduce(replica, CADRE_SUM, NULL, 1, NULL);
+}
+
+static const struct mistake mistakes[] = {
+    OUTSIDE(no_such_device, BAD, "name one as CPU:0"),
+    OUTSIDE(one_device_twice, BAD, "in the list twice"),
+    OUTSIDE(a_scope_left_that_was_not_entered, EARLY, "innermost scope is none"),
+    OUTSIDE(a_collective_outside_of_a_step, EARLY, "from the function given to cadre_run"),
+    OUTSIDE(a_merge_call_outside_of_a_step, EARLY, "from the function given to cadre_run"),
+    OUTSIDE(a_replica_behind_its_step, EARLY, "from the function given to cadre_run"),
+    INSIDE(a_run_in_a_step, EARLY, "call it between steps"),
+    INSIDE(a_variable_made_in_a_step, EARLY, "call it between steps"),
+    INSIDE(a_batch_taken_in_a_step, EARLY, "call it between steps"),
+    INSIDE(a_save_in_a_step, EARLY, "call it between steps"),
+    INSIDE(an_update_in_a_step, EARLY, "use cadre_merge_call"),
+    OUTSIDE(a_variable_twice, CADRE_ALREADY_EXISTS, "a variable 'weight' exists"),
+    OUTSIDE(a_variable_without_a_name, BAD, "is empty"),
+    OUTSIDE(a_variable_without_dimensions, BAD, "dims is NULL"),
+    OUTSIDE(a_variable_too_late, EARLY, "create all variables before"),
+    OUTSIDE(another_shape_assigned, BAD, "is f32 [2] and cannot be assigned f32 [3]"),
+    OUTSIDE(another_type_assigned, BAD, "is i64 [] and cannot be assigned f32 []"),
+    OUTSIDE(half_a_step, BAD, "cannot be 0.5"),
+    OUTSIDE(truth_that_is_added, BAD, "nothing can be added"),
+    OUTSIDE(no_way_to_assign, BAD, "use CADRE_ASSIGN"),
+    OUTSIDE(written_outside_of_a_step, EARLY, "use cadre_variable_assign there"),
+    OUTSIDE(rows_of_a_scalar_changed, BAD, "variable 'steps' is i64 []"),
+    INSIDE(assigned_differently, BAD, "the replicas disagree"),
+    INSIDE(a_sum_of_a_constant, BAD, "give a tensor of each"),
+    INSIDE(reduced_by_other_means, BAD, "replica 1 calls cadre_all_reduce(CADRE_MEAN)"),
+    INSIDE(reduced_in_other_shapes, BAD, "with f32 [3]"),
+    INSIDE(reduced_by_one_alone, BAD, "replica 1 calls no collective"),
+    INSIDE(
+        reduced_in_another_order, BAD, "replica 1 calls cadre_all_reduce(CADRE_SUM) with f32 [3]"),
+    INSIDE(a_sum_of_truth, BAD, "type bool cannot be summed"),
+    INSIDE(no_such_reduction, BAD, "77 is not a reduction"),
+    INSIDE(gathered_along_no_axis, BAD, "axis 3 is none"),
+    INSIDE(parts_of_what_has_none, BAD, "a multiple of the 2 replicas"),
+    INSIDE(from_a_replica_that_is_not_there, BAD, "name one from 0 to 1"),
+    INSIDE(nothing_to_reduce, BAD, "NULL for its list"),
+};
+
+static void each_mistake_is_told(void **state)
+{
+    (void)state;
+    mistakes_check(mistakes, sizeof mistakes / sizeof mistakes[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_mistake_is_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
