@@ -42,7 +42,9 @@ static cadre_status keep(
     (void)inputs;
     (void)outputs;
     (void)user;
-    kept = cadre_replica_id(replica) == 0 ? replica : kept;
+    if (cadre_replica_id(replica) == 0) {
+        kept = replica;
+    }
     return CADRE_OK;
 }
 
