@@ -80,14 +80,14 @@ cadre_status cadre_client_connect(const cadre_client_options *options, cadre_cli
     }
     cadre_status status = open_client(client, options != NULL ? options : &defaults, &error);
     if (status != CADRE_OK) {
-        cadre_client_close(client);
+        cadre_client_release(client);
         return cadre_error_publish(&error);
     }
     cadre_coordinator_version *version = NULL;
     status = cadre_client_version(client, &version, NULL);
-    cadre_client_free(version);
+    cadre_result_release(version);
     if (status != CADRE_OK) {
-        cadre_client_close(client); /* keeps the message of the call */
+        cadre_client_release(client); /* keeps the message of the call */
         return status;
     }
     *ret_client = client;
@@ -116,7 +116,7 @@ static void end_waiting(struct cadre_client *client)
     }
 }
 
-void cadre_client_close(cadre_client *client)
+void cadre_client_release(cadre_client *client)
 {
     if (client == NULL) {
         return;

@@ -33,7 +33,7 @@ static cadre_status watch_message(
         return no_memory(error);
     }
     bool more = watch->on_job(job, watch->user);
-    cadre_client_free(job);
+    cadre_result_release(job);
     if (!more) {
         operation_stop(operation);
     }

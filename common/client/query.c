@@ -62,7 +62,7 @@ static cadre_status query_ended(
 static void query_release(struct operation *operation)
 {
     struct query *query = (struct query *)operation;
-    cadre_client_free(query->result);
+    cadre_result_release(query->result);
     operation_free(operation);
 }
 

@@ -37,7 +37,7 @@ void *result_array(void *body, unsigned slot, size_t count, size_t item_bytes)
     return result->arrays[slot];
 }
 
-void cadre_client_free(void *body)
+void cadre_result_release(void *body)
 {
     if (body == NULL) {
         return;
@@ -54,7 +54,7 @@ void result_disown(void *body)
 {
     if (body != NULL) {
         result_of(body)->arena = NULL;
-        cadre_client_free(body);
+        cadre_result_release(body);
     }
 }
 
@@ -235,7 +235,7 @@ cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena)
     cadre_job_file *files =
         job != NULL ? result_array(job, 3, count_files(info), sizeof *files) : NULL;
     if (metrics == NULL || tasks == NULL || shards == NULL || files == NULL) {
-        cadre_client_free(job);
+        cadre_result_release(job);
         return NULL;
     }
     result_of(job)->arena = arena;

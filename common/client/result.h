@@ -6,7 +6,7 @@
 #include "cadre/client.h"
 #include "common/wire/wire.h"
 
-/* A result for cadre_client_free(): `bytes` of zeroed memory in front of which its owner keeps
+/* A result for cadre_result_release(): `bytes` of zeroed memory in front of which its owner keeps
  * `arena` (which it takes over on success; may be NULL) and, after result_array(), one array per
  * slot. NULL: out of memory. */
 void *result_new(size_t bytes, struct wire_arena *arena);
@@ -27,8 +27,8 @@ size_t view_metric_count(const struct job_info *info);
 void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_task *tasks,
     cadre_job *ret_job);
 
-/* The same in one piece of memory of its own, to be given to cadre_client_free(); texts are still
- * those of `info`. NULL: out of memory. */
+/* The same in one piece of memory of its own, to be given to cadre_result_release(); texts are
+ * still those of `info`. NULL: out of memory. */
 cadre_job *view_job_new(const struct job_info *info, struct wire_arena *arena);
 
 /* `gpus` has room for info->gpus.count, and lives as long as the result. */

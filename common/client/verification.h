@@ -6,8 +6,8 @@
 #include "cadre/client.h"
 #include "common/wire/wire.h"
 
-/* All that `response` says, not judged yet: a result for cadre_client_free() that owns `arena`, in
- * which the texts of `response` live. NULL: out of memory, and `arena` is still the caller's. */
+/* All that `response` says, not judged yet: a result for cadre_result_release() that owns `arena`,
+ * in which the texts of `response` live. NULL: out of memory, and `arena` is still the caller's. */
 cadre_verification *verification_new(
     const struct verify_response *response, struct wire_arena *arena);
 

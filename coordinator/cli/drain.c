@@ -24,7 +24,7 @@ static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_t
             *ret_tasks = list->workers[i].slots_used;
         }
     }
-    cadre_client_free(list);
+    cadre_result_release(list);
     return found;
 }
 
@@ -80,7 +80,7 @@ static int run_verb(const struct cli *cli, const struct option_table *table, voi
             code = invocation_end(&invocation, act(&invocation, client));
         }
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

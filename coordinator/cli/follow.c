@@ -46,7 +46,7 @@ void follow_free(struct follow *follow)
 {
     if (follow != NULL) {
         monitor_close(&follow->monitor);
-        cadre_client_free(follow->cancelled);
+        cadre_result_release(follow->cancelled);
         free(follow->outcome);
         free(follow);
     }
@@ -169,7 +169,7 @@ static bool has_outputs(cadre_client *client, uint64_t job)
 {
     cadre_output_list *list = NULL;
     bool some = cadre_client_outputs(client, job, &list, NULL) == CADRE_OK && list->count > 0;
-    cadre_client_free(list);
+    cadre_result_release(list);
     return some;
 }
 

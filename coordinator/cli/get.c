@@ -171,7 +171,7 @@ static int get(const struct invocation *invocation, cadre_client *client, uint64
     if (fetch.root_fd >= 0) {
         close(fetch.root_fd);
     }
-    cadre_client_free(list);
+    cadre_result_release(list);
     return code;
 }
 
@@ -187,7 +187,7 @@ int verb_get(const struct cli *cli, int argc, char **argv)
         invocation_connect(&invocation, NULL, &client, &code)) {
         code = invocation_end(&invocation, get(&invocation, client, job));
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

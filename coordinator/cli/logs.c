@@ -31,7 +31,7 @@ struct reader {
     bool one_task;        /* its bytes go out as they come, without a line's end of ours */
     bool clean;           /* it is a terminal that gets them */
     struct cleaner cleaner;
-    bool closed;          /* standard output takes no more */
+    bool closed; /* standard output takes no more */
 };
 
 static void emit(uint32_t task, const char *line, size_t size, void *user)
@@ -157,7 +157,7 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     }
     lines_close(&reader.lines);
     free(reader.places);
-    cadre_client_free(job);
+    cadre_result_release(job);
     return status == CADRE_OK ? CLI_DONE : invocation_fail(invocation, status);
 }
 
@@ -231,7 +231,7 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
             code = invocation_end(&invocation, read);
         }
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

@@ -30,7 +30,7 @@ static int query(const struct cli *cli, const struct option_table *table, void *
         invocation_connect(&invocation, NULL, &client, &code)) {
         code = invocation_end(&invocation, act(&invocation, client, job));
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }
@@ -61,7 +61,7 @@ static int act_jobs(const struct invocation *invocation, cadre_client *client, u
     bool good = wants_json(invocation)
                     ? json_print(json_of_jobs(list), stdout)
                     : render_jobs(list, options->all, clock_wall_us(), &look, stdout);
-    cadre_client_free(list);
+    cadre_result_release(list);
     return invocation_printed(invocation, good);
 }
 
@@ -93,7 +93,7 @@ static int print_job(const struct invocation *invocation, cadre_status status, c
     const struct look look = terminal_look(stdout);
     bool good = wants_json(invocation) ? json_print(json_of_job(job), stdout)
                                        : render_job(job, clock_wall_us(), &look, stdout);
-    cadre_client_free(job);
+    cadre_result_release(job);
     return invocation_printed(invocation, good);
 }
 
@@ -107,7 +107,7 @@ static int print_shards(const struct invocation *invocation, cadre_job *job)
     const struct look look = terminal_look(stdout);
     bool good = wants_json(invocation) ? json_print(json_of_shards(job), stdout)
                                        : render_shards(job, &look, stdout);
-    cadre_client_free(job);
+    cadre_result_release(job);
     return invocation_printed(invocation, good);
 }
 
@@ -162,7 +162,7 @@ static int act_cancel(const struct invocation *invocation, cadre_client *client,
         printf("job %" PRIu64 " is being cancelled", id);
     }
     putchar('\n');
-    cadre_client_free(job);
+    cadre_result_release(job);
     return CLI_DONE;
 }
 
@@ -188,7 +188,7 @@ static int act_checkpoint(const struct invocation *invocation, cadre_client *cli
     printf("job %" PRIu64 " saves before the next step that no task has begun: `cadre job %" PRIu64
            "` shows its newest checkpoint\n",
         id, id);
-    cadre_client_free(job);
+    cadre_result_release(job);
     return CLI_DONE;
 }
 
@@ -247,8 +247,8 @@ int verb_version(const struct cli *cli, int argc, char **argv)
             code = invocation_end(&invocation, code != CLI_DONE ? code : rc);
         }
     }
-    cadre_client_free(version);
-    cadre_client_close(client);
+    cadre_result_release(version);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

@@ -120,7 +120,7 @@ static int submit(const struct invocation *invocation, const struct submit_reque
             code = follow_job(follow, invocation, client, session.submitted.job);
         }
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     follow_free(follow);
     return code;
 }

@@ -83,7 +83,7 @@ static cadre_status ask(struct top *top)
         look_up(top, 0);
     }
     if (top->leaves) {
-        cadre_client_close(top->client); /* what is under way ends in here */
+        cadre_client_release(top->client); /* what is under way ends in here */
         top->client = NULL;
     }
     const struct question *asked =
@@ -95,15 +95,15 @@ static cadre_status ask(struct top *top)
         cadre_error_set(&top->trouble, status, "%s", cadre_error_message());
     }
     if (status == CADRE_OK && !top->leaves) {
-        cadre_client_free(top->jobs);
-        cadre_client_free(top->workers);
+        cadre_result_release(top->jobs);
+        cadre_result_release(top->workers);
         top->jobs = jobs;
         top->workers = workers;
         top_speeds_note(&top->speeds, jobs, clock_monotonic_us());
         return CADRE_OK;
     }
-    cadre_client_free(jobs);
-    cadre_client_free(workers);
+    cadre_result_release(jobs);
+    cadre_result_release(workers);
     return status;
 }
 
@@ -185,7 +185,7 @@ static int run_top(const struct invocation *invocation, cadre_client *client)
     const struct top_options *options = invocation->values;
     struct top *top = calloc(1, sizeof *top);
     if (top == NULL) {
-        cadre_client_close(client);
+        cadre_client_release(client);
         fprintf(stderr, "%s: no memory\n", invocation->table->program);
         return CLI_FAILED;
     }
@@ -195,9 +195,9 @@ static int run_top(const struct invocation *invocation, cadre_client *client)
     top->live = !options->once && !options->common.json && full_screen_open();
     int code = follow(top);
     full_screen_close();
-    cadre_client_close(top->client);
-    cadre_client_free(top->jobs);
-    cadre_client_free(top->workers);
+    cadre_client_release(top->client);
+    cadre_result_release(top->jobs);
+    cadre_result_release(top->workers);
     free(top);
     return code;
 }

@@ -78,7 +78,7 @@ static int prove(const struct invocation *invocation, cadre_client *client, uint
     int code = (int)exits[conclusion_of(verification)];
     bool good = wants_json(invocation) ? json_print(json_of_verification(verification), stdout)
                                        : render_verification(verification, &look, stdout);
-    cadre_client_free(verification);
+    cadre_result_release(verification);
     return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
 }
 
@@ -109,8 +109,8 @@ static int compare(
     int code = ask(invocation, client, job, true, &a);
     code = code == CLI_DONE ? ask(invocation, client, other, true, &b) : code;
     code = code == CLI_DONE ? print_comparison(invocation, a, b) : code;
-    cadre_client_free(a);
-    cadre_client_free(b);
+    cadre_result_release(a);
+    cadre_result_release(b);
     return code;
 }
 
@@ -178,7 +178,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
         code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

@@ -28,7 +28,7 @@ static int workers(const struct invocation *invocation, cadre_client *client)
         return invocation_fail(invocation, status);
     }
     bool good = print_workers(list, one, common->json);
-    cadre_client_free(list);
+    cadre_result_release(list);
     return invocation_printed(invocation, good);
 }
 
@@ -56,7 +56,7 @@ int verb_workers(const struct cli *cli, int argc, char **argv)
         invocation_connect(&invocation, NULL, &client, &code)) {
         code = invocation_end(&invocation, workers(&invocation, client));
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     invocation_close(&invocation);
     return code;
 }

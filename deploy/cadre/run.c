@@ -162,7 +162,7 @@ static void on_changed(void *user, const struct job_info *info)
     cadre_job *job = view_job_new(info, NULL);
     if (job != NULL) {
         monitor_job(user, job);
-        cadre_client_free(job);
+        cadre_result_release(job);
     }
 }
 

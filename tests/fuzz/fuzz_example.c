@@ -56,7 +56,7 @@ static void require_same_again(const cadre_example_parser *parser, const cadre_e
     for (uint32_t i = 0; i < 3; i++) {
         require_equal(parsed->tensors[i], again.tensors[i]);
     }
-    cadre_element_clear(&again);
+    cadre_element_release(&again);
     cadre_tensor_release(example);
 }
 
@@ -79,8 +79,8 @@ static void parse(const cadre_example_parser *parser, const uint8_t *data, size_
     if (status == CADRE_OK) {
         require_equal(one.tensors[0], batch.tensors[0]);
     }
-    cadre_element_clear(&one);
-    cadre_element_clear(&batch);
+    cadre_element_release(&one);
+    cadre_element_release(&batch);
     cadre_tensor_release(examples);
 }
 

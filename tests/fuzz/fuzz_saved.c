@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The element is here because dataset.c, which has it, is not linked. */
-void cadre_element_clear(cadre_element *element)
+void cadre_element_release(cadre_element *element)
 {
     for (uint32_t i = 0; i < element->count; i++) {
         cadre_tensor_release(element->tensors[i]);
@@ -41,7 +41,7 @@ static cadre_status copy_item(
     default:
         status = saved_read_element(reader, &element, error);
         status = status == CADRE_OK ? saved_write_element(writer, &element, error) : status;
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         return status;
     }
 }

@@ -3,18 +3,18 @@
  *
  * Two forms of every call. With `then` NULL a call blocks until its end and returns how it ended.
  * With a `then` it returns as soon as the call was started, and then->done(status, message, user)
- * is called exactly once, from inside cadre_client_run() or cadre_client_close(); its ret_ pointer
- * must stay valid until that moment and is filled only when the status is OK; NULL where the result
- * is not wanted. A call that could not
- * be started returns the error at once, and done is not called.
+ * is called exactly once, from inside cadre_client_run() or cadre_client_release(); its ret_
+ * pointer must stay valid until that moment and is filled only when the status is OK; NULL where
+ * the result is not wanted. A call that could not be started returns the error at once, and done is
+ * not called.
  *
  * A client belongs to one thread at a time; a program may have several. Callbacks run on the thread
  * that drives the client; they may start further calls with a `then`, but not blocking ones
- * (FAILED_PRECONDITION), and they may not close the client. Nothing here is safe in a signal
+ * (FAILED_PRECONDITION), and they may not release the client. Nothing here is safe in a signal
  * handler.
  *
  * Options and what they point to are copied before a call returns. Results are objects of their
- * own: all that they point to lives as long as they do, and cadre_client_free() releases any of
+ * own: all that they point to lives as long as they do, and cadre_result_release() releases any of
  * them. Structs may grow at their end in later versions: make options with designated initialisers.
  *
  * Errors that any call may give: UNAVAILABLE when no coordinator answers, DEADLINE_EXCEEDED when it
@@ -73,7 +73,7 @@ CADRE_API cadre_status cadre_client_connect(
 
 /* Ends the calls in progress (their `done` gets CANCELLED, from in here) and the connection. NULL
  * is allowed. */
-CADRE_API void cadre_client_close(cadre_client *client);
+CADRE_API void cadre_client_release(cadre_client *client);
 
 /* The address that it is connected to; lives as long as the client. */
 CADRE_API const char *cadre_client_address(const cadre_client *client);
@@ -95,7 +95,7 @@ CADRE_API void cadre_client_wake(cadre_client *client);
 CADRE_API cadre_status cadre_client_fd(cadre_client *client, int *ret_fd);
 
 /* Releases any result of the calls below; NULL is allowed. */
-CADRE_API void cadre_client_free(void *result);
+CADRE_API void cadre_result_release(void *result);
 
 /* ---- jobs ---- */
 

@@ -53,7 +53,7 @@ typedef struct cadre_element_spec {
 } cadre_element_spec;
 
 /* Releases the tensors and zeroes the element. NULL is allowed. */
-CADRE_API void cadre_element_clear(cadre_element *element);
+CADRE_API void cadre_element_release(cadre_element *element);
 
 /* How distributed input is divided among the tasks (tf.data.experimental.AutoShardPolicy; the
  * numbers are TF's). DATA and FILE promise each sample exactly once when tasks are lost or join;
@@ -103,12 +103,12 @@ CADRE_API cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spe
 CADRE_API cadre_status cadre_dataset_iterate(
     cadre_dataset *data, uint64_t epoch, cadre_iterator **ret_iterator);
 
-/* The next element; the caller clears it (cadre_element_clear). OUT_OF_RANGE at the end, and ever
+/* The next element; the caller clears it (cadre_element_release). OUT_OF_RANGE at the end, and ever
  * after. On any failure *ret_element is empty. */
 CADRE_API cadre_status cadre_iterator_next(cadre_iterator *iterator, cadre_element *ret_element);
 
 /* NULL is allowed. */
-CADRE_API void cadre_iterator_free(cadre_iterator *iterator);
+CADRE_API void cadre_iterator_release(cadre_iterator *iterator);
 
 #ifdef __cplusplus
 }

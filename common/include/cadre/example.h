@@ -56,7 +56,7 @@ CADRE_API cadre_status cadre_example_parser_create(
     const cadre_feature features[], size_t count, cadre_example_parser **ret_parser);
 
 /* NULL is allowed. */
-CADRE_API void cadre_example_parser_free(cadre_example_parser *parser);
+CADRE_API void cadre_example_parser_release(cadre_example_parser *parser);
 
 /* What parsing one example gives: component i is feature i. FIXED [dims], SEQUENCE [?, dims],
  * VARYING [?]. For cadre_map_options.output: without it the first example is read to see. */

@@ -27,15 +27,15 @@ typedef struct cadre_sparse {
  * divides all values by the number of replicas, also those of rows that one replica alone names.
  * How many rows each gives may differ, 0 included; type, d1, d2, ... and `rows` are equal.
  * In replica context, under the rules of cadre/collective.h, of `options` bytes_per_pack aside.
- * On success *ret_sparse holds two tensors that are the caller's, for cadre_sparse_clear; on error
- * it is zeroed. It is another place than `input`, which stays as it is. INVALID_ARGUMENT also for
- * shapes that do not belong together, an index outside of [0, rows), and an op other than CADRE_SUM
- * and CADRE_MEAN. (tf.distribute.ReplicaContext.all_reduce of tf.IndexedSlices.) */
+ * On success *ret_sparse holds two tensors that are the caller's, for cadre_sparse_release; on
+ * error it is zeroed. It is another place than `input`, which stays as it is. INVALID_ARGUMENT also
+ * for shapes that do not belong together, an index outside of [0, rows), and an op other than
+ * CADRE_SUM and CADRE_MEAN. (tf.distribute.ReplicaContext.all_reduce of tf.IndexedSlices.) */
 CADRE_API cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse);
 
 /* Releases both tensors. NULL and zeroed are allowed. */
-CADRE_API void cadre_sparse_clear(cadre_sparse *sparse);
+CADRE_API void cadre_sparse_release(cadre_sparse *sparse);
 
 #ifdef __cplusplus
 }

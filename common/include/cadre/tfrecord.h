@@ -22,7 +22,7 @@ typedef struct cadre_tfrecord_writer cadre_tfrecord_writer;
 
 /* Begins a file. It is written under another name beside `path` and gets that name, replacing what
  * had it, when it is closed: nobody sees half of it. On success *ret_writer is the caller's to
- * close or abandon; on error it is NULL. INVALID_ARGUMENT, or what the system says of the folder.
+ * close or release; on error it is NULL. INVALID_ARGUMENT, or what the system says of the folder.
  */
 CADRE_API cadre_status cadre_tfrecord_writer_create(
     const char *path, cadre_compression compression, cadre_tfrecord_writer **ret_writer);
@@ -40,7 +40,7 @@ CADRE_API cadre_status cadre_tfrecord_writer_write(
 CADRE_API cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer);
 
 /* Frees the writer and removes what was written. NULL is allowed. */
-CADRE_API void cadre_tfrecord_writer_abandon(cadre_tfrecord_writer *writer);
+CADRE_API void cadre_tfrecord_writer_release(cadre_tfrecord_writer *writer);
 
 #ifdef __cplusplus
 }

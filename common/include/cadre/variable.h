@@ -83,12 +83,13 @@ typedef struct cadre_initializer {
     void *user;
 } cadre_initializer;
 
-enum cadre_variable_kind {
+/* Of a variable (cadre_variable_kind). */
+typedef enum cadre_kind {
     CADRE_VARIABLE_REGULAR = 0,
     CADRE_VARIABLE_MIRRORED,
     CADRE_VARIABLE_SYNC_ON_READ,
     CADRE_VARIABLE_AGGREGATING
-};
+} cadre_kind;
 
 /* Zeroed: zeros, AUTO, NONE. */
 typedef struct cadre_variable_options {
@@ -136,7 +137,7 @@ CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
 CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
 CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
-CADRE_API enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable);
+CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 
 /* Components on this task; 1 of CADRE_STRING. */
 CADRE_API uint32_t cadre_variable_components(const cadre_variable *variable);

@@ -59,8 +59,8 @@ cadre_dataset *data_digits(const char *program, const char *folder, const char *
     CADRE_CHECK(cadre_dataset_iterate(whole, 0, &iterator));
     CADRE_CHECK(cadre_iterator_next(iterator, &all));
     cadre_dataset *images = cadre_dataset_tensor_slices(all.tensors, all.count);
-    cadre_element_clear(&all);
-    cadre_iterator_free(iterator);
+    cadre_element_release(&all);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(whole);
     return images;
 }

@@ -56,7 +56,7 @@ static cadre_status write_records(
         cadre_tensor *example = NULL;
         CADRE_TRY(cadre_iterator_next(images, &element));
         cadre_status status = make_example(cadre_tensor_const_data(element.tensors[0]), &example);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         CADRE_TRY(status);
         const cadre_string *bytes = cadre_tensor_const_data(example);
         status = cadre_tfrecord_writer_write(writer, bytes->bytes, bytes->size);
@@ -74,7 +74,7 @@ static cadre_status write_file(
     CADRE_TRY(cadre_tfrecord_writer_create(path, making->compression, &writer));
     cadre_status status = write_records(images, count, writer);
     if (status != CADRE_OK) {
-        cadre_tfrecord_writer_abandon(writer);
+        cadre_tfrecord_writer_release(writer);
         return status;
     }
     return cadre_tfrecord_writer_close(writer);
@@ -100,7 +100,7 @@ static cadre_status write_set(const struct making *making, const char *set)
         printf(
             "%s: %lld records in %lld files\n", set, (long long)records, (long long)making->files);
     }
-    cadre_iterator_free(images);
+    cadre_iterator_release(images);
     cadre_dataset_release(data);
     return status;
 }

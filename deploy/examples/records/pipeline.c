@@ -118,5 +118,5 @@ cadre_status pipeline_create(
 void pipeline_release(struct pipeline *pipeline)
 {
     cadre_normalization_release(pipeline->normalization);
-    cadre_example_parser_free(pipeline->parser);
+    cadre_example_parser_release(pipeline->parser);
 }

@@ -100,9 +100,9 @@ static cadre_status test(const struct settings *settings, double *ret_loss, doub
             *ret_best -=
                 log(clicked[i] > 0 ? (double)chance[i] : 1 - (double)chance[i]) / TEST_SAMPLES;
         }
-        cadre_element_clear(&batch);
+        cadre_element_release(&batch);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     machine_free(&machine);
     return status;

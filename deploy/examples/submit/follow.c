@@ -42,7 +42,7 @@ static bool on_job(const cadre_job *job, void *user)
     return true; /* go on; the end comes by itself */
 }
 
-/* Called once for each call that was started: at its end, or from cadre_client_close(). */
+/* Called once for each call that was started: at its end, or from cadre_client_release(). */
 static void on_done(cadre_status status, const char *message, void *user)
 {
     struct followed *followed = user;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     if (code != 0) {
         fprintf(stderr, "%s\n", cadre_error_message());
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     close(interrupts);
     return code != 0 || failed > 0 ? 1 : 0;
 }

@@ -51,7 +51,7 @@ static void *cancel_on_interrupt(void *user)
         cadre_client_cancel(client, job_to_cancel, NULL, NULL) != CADRE_OK) {
         fprintf(stderr, "%s\n", cadre_error_message());
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     sigwait(signals, &number); /* the main thread sees the job's end; unless nobody waits for it */
     _exit(130);
 }
@@ -138,7 +138,7 @@ static cadre_status fetch_outputs(cadre_client *client, uint64_t job, const char
             fprintf(stderr, "%s/%s: %s\n", folder, path, strerror(errno));
         }
     }
-    cadre_client_free(list);
+    cadre_result_release(list);
     return status;
 }
 
@@ -196,7 +196,7 @@ static cadre_status run(cadre_client *client, const struct wish *wish, int *ret_
         *ret_exit = job->exit_code;
         status = fetch_outputs(client, job->id, wish->folder);
     }
-    cadre_client_free(job);
+    cadre_result_release(job);
     return status;
 }
 
@@ -223,6 +223,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", cadre_error_message());
         code = 1;
     }
-    cadre_client_close(client);
+    cadre_client_release(client);
     return code;
 }

@@ -89,12 +89,12 @@ static void by_dataset(char **paths, int path_count, uint64_t pass, struct found
     while ((status = cadre_iterator_next(iterator, &element)) == CADRE_OK) {
         count(found, cadre_tensor_const_data(element.tensors[0]),
             (size_t)cadre_tensor_count(element.tensors[0]));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     if (status != CADRE_OUT_OF_RANGE) {
         die("next", cadre_error_message());
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 static uint32_t workers;

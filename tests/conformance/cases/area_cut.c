@@ -157,9 +157,9 @@ static void check_elements(
         if (status == CADRE_OK) {
             json_array_append_new(got, value_of_components(element.tensors, structure));
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     bool failed = status != CADRE_OK && status != CADRE_OUT_OF_RANGE;
     if (failed) {
         error.code = status;

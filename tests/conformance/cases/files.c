@@ -44,7 +44,7 @@ static bool write_file(
     }
     for (size_t i = 0; i < json_array_size(records); i++) {
         if (!write_record(writer, json_array_get(records, i))) {
-            cadre_tfrecord_writer_abandon(writer);
+            cadre_tfrecord_writer_release(writer);
             return case_skip(
                 self, "record %zu of file %zu is neither text nor a number", i, number);
         }

@@ -136,8 +136,8 @@ bool dataset_map_expression(struct conformance_case *self, const char *text, cad
             case_skip(self, "%s", value == NULL ? why : "a structure of too many parts");
         }
     }
-    cadre_element_clear(&first);
-    cadre_iterator_free(iterator);
+    cadre_element_release(&first);
+    cadre_iterator_release(iterator);
     dataset->data = cadre_dataset_map(dataset->data, call, mapping, NULL);
     return self->verdict == VERDICT_PASSED;
 }

@@ -387,7 +387,7 @@ static void rows_are_scattered(void **state)
         assert_public_ok(cadre_tensor_from_data(CADRE_I64, 1, dims, row, &sparse.indices));
         assert_public_ok(cadre_variable_scatter(NULL, variable, CADRE_SCATTER_SUB, &sparse));
         assert_true(((const float *)cadre_variable_read(NULL, variable))[1] == twice[1]);
-        cadre_sparse_clear(&sparse);
+        cadre_sparse_release(&sparse);
         cadre_strategy_release(strategy);
     }
 }

@@ -30,7 +30,7 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     struct world *world = *state;
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     stub_close(&world->stub);
     free(world);
     return 0;
@@ -92,11 +92,11 @@ static void addresses_are_chosen_and_checked(void **state)
     setenv("CADRE_COORDINATOR", world->stub.address, 1);
     assert_int_equal(cadre_client_connect(NULL, &client), CADRE_OK);
     assert_string_equal(cadre_client_address(client), world->stub.address);
-    cadre_client_close(client);
+    cadre_client_release(client);
     assert_int_equal(cadre_client_connect(&wrong, &client), CADRE_INVALID_ARGUMENT);
     unsetenv("CADRE_COORDINATOR");
-    cadre_client_close(NULL);
-    cadre_client_free(NULL);
+    cadre_client_release(NULL);
+    cadre_result_release(NULL);
 }
 
 static void a_job_comes_whole(void **state)
@@ -128,9 +128,9 @@ static void a_job_comes_whole(void **state)
     assert_int_equal(job->tasks[0].exit_code, 3);
     assert_false(job->tasks[1].has_exit);
     assert_string_equal(job->tasks[1].exit_text, "");
-    cadre_client_free(job);
+    cadre_result_release(job);
     assert_int_equal(cadre_client_cancel(world->client, 12, &job, NULL), CADRE_OK);
-    cadre_client_free(job);
+    cadre_result_release(job);
 }
 
 static void listings_come_whole(void **state)
@@ -144,7 +144,7 @@ static void listings_come_whole(void **state)
     assert_false(jobs->jobs[0].has_progress);
     assert_int_equal(jobs->jobs[0].task_count, 0);
     assert_string_equal(jobs->jobs[1].progress.metrics[0].name, "loss");
-    cadre_client_free(jobs);
+    cadre_result_release(jobs);
     cadre_worker_list *workers = NULL;
     assert_int_equal(cadre_client_workers(world->client, &workers, NULL), CADRE_OK);
     assert_int_equal(workers->count, 2);
@@ -155,17 +155,17 @@ static void listings_come_whole(void **state)
     assert_string_equal(workers->workers[0].name, "alpha");
     assert_int_equal(workers->workers[0].slots, 4);
     assert_true(workers->workers[0].connected);
-    cadre_client_free(workers);
+    cadre_result_release(workers);
     cadre_output_list *outputs = NULL;
     assert_int_equal(cadre_client_outputs(world->client, 1, &outputs, NULL), CADRE_OK);
     assert_int_equal(outputs->count, 2);
     assert_string_equal(outputs->outputs[1].path, "1/b/c");
-    cadre_client_free(outputs);
+    cadre_result_release(outputs);
     cadre_coordinator_version *version = NULL;
     assert_int_equal(cadre_client_version(world->client, &version, NULL), CADRE_OK);
     assert_string_equal(version->version, "1.2.3");
     assert_int_equal(version->workers, 8);
-    cadre_client_free(version);
+    cadre_result_release(version);
 }
 
 static void a_worker_tells_its_gpus(void **state)
@@ -187,7 +187,7 @@ static void a_worker_tells_its_gpus(void **state)
     assert_string_equal(worker->gpu_runtime, "CUDA 13.0");
     assert_int_equal(worker->nccl, 22809);
     assert_string_equal(worker->gpu_reason, "1 is too old");
-    cadre_client_free(workers);
+    cadre_result_release(workers);
     assert_int_equal(cadre_client_worker(world->client, "nobody", &workers, NULL), CADRE_NOT_FOUND);
     assert_int_equal(
         cadre_client_worker(world->client, "", &workers, NULL), CADRE_INVALID_ARGUMENT);
@@ -264,7 +264,7 @@ static void a_silent_coordinator_is_not_waited_for(void **state)
     assert_int_equal(status, CADRE_OK);
     assert_int_equal(cadre_client_job(hasty, JOB_HANGS, &job, NULL), CADRE_DEADLINE_EXCEEDED);
     assert_says("did not answer within 200 ms");
-    cadre_client_close(hasty);
+    cadre_client_release(hasty);
 }
 
 static void outputs_are_written_to_a_descriptor(void **state)
@@ -336,7 +336,7 @@ static void calls_run_beside_each_other(void **state)
     assert_int_equal(b.status, CADRE_NOT_FOUND);
     assert_string_equal(b.message, "there is no job 404");
     assert_null(b.job);
-    cadre_client_free(a.job);
+    cadre_result_release(a.job);
 }
 
 static void callbacks_may_start_calls_but_not_block(void **state)
@@ -349,8 +349,8 @@ static void callbacks_may_start_calls_but_not_block(void **state)
     assert_int_equal(told.inner, CADRE_FAILED_PRECONDITION);
     assert_int_equal(told.count, 2);
     assert_int_equal(told.second->id, 4);
-    cadre_client_free(told.job);
-    cadre_client_free(told.second);
+    cadre_result_release(told.job);
+    cadre_result_release(told.second);
 }
 
 static void running_ends_at_its_time_and_when_woken(void **state)
@@ -368,8 +368,8 @@ static void running_ends_at_its_time_and_when_woken(void **state)
     cadre_client_wake(world->client);
     cadre_job *job = NULL;
     assert_int_equal(cadre_client_job(world->client, 1, &job, NULL), CADRE_OK);
-    cadre_client_free(job);
-    cadre_client_close(world->client);
+    cadre_result_release(job);
+    cadre_client_release(world->client);
     world->client = NULL;
     assert_int_equal(told.count, 1);
     assert_int_equal(told.status, CADRE_CANCELLED);

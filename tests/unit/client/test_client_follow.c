@@ -50,7 +50,7 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     struct world *world = *state;
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     stub_close(&world->stub);
     free(world);
     return 0;
@@ -132,7 +132,7 @@ static void an_outage_is_bridged(void **state)
 static void patience_ends(void **state)
 {
     struct world *world = *state;
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     connect_client(world, CADRE_US_PER_S);
     stub_close(&world->stub);
     uint64_t from_us = clock_monotonic_us();
@@ -202,7 +202,7 @@ static void closing_ends_what_waits(void **state)
     while (world->outages[0] == '\0' && clock_monotonic_us() < deadline_us) {
         (void)cadre_client_run(world->client, 10000);
     }
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     world->client = NULL;
     assert_true(waiting.done);
     assert_int_equal(waiting.status, CADRE_CANCELLED);

@@ -51,7 +51,7 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     struct world *world = *state;
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     stub_close(&world->stub);
     free(world);
     return 0;
@@ -107,12 +107,12 @@ static void calls_end_in_a_loop_of_ones_own(void **state)
     poll_until_done(world, 5);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(jobs[i]->id, i + 1);
-        cadre_client_free(jobs[i]);
+        cadre_result_release(jobs[i]);
     }
     assert_true(test_wait(is_silent, world, PATIENCE_MS * CADRE_US_PER_MS));
     /* A call that blocks works as ever. */
     assert_int_equal(cadre_client_job(world->client, 9, &jobs[0], NULL), CADRE_OK);
-    cadre_client_free(jobs[0]);
+    cadre_result_release(jobs[0]);
     assert_true(test_wait(is_silent, world, PATIENCE_MS * CADRE_US_PER_MS));
 }
 
@@ -152,7 +152,7 @@ static void a_wake_is_seen(void **state)
     pthread_join(thread, NULL);
     assert_int_equal(status, CADRE_CANCELLED);
     assert_int_equal(world->done, 0);
-    cadre_client_close(world->client); /* with a call in progress */
+    cadre_client_release(world->client); /* with a call in progress */
     world->client = NULL;
     assert_int_equal(world->done, 1);
     assert_int_equal(world->status, CADRE_CANCELLED);

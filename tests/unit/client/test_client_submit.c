@@ -51,7 +51,7 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     struct world *world = *state;
-    cadre_client_close(world->client);
+    cadre_client_release(world->client);
     stub_close(&world->stub);
     free(world);
     return 0;

@@ -27,8 +27,8 @@ static int open_world(void **state)
 static int close_world(void **state)
 {
     struct world *world = *state;
-    cadre_client_free(world->proof);
-    cadre_client_close(world->client);
+    cadre_result_release(world->proof);
+    cadre_client_release(world->client);
     stub_close(&world->stub);
     free(world);
     return 0;
@@ -36,7 +36,7 @@ static int close_world(void **state)
 
 static const cadre_verification *verify(struct world *world, uint64_t job)
 {
-    cadre_client_free(world->proof);
+    cadre_result_release(world->proof);
     world->proof = NULL;
     assert_int_equal(cadre_client_verify(world->client, job, NULL, &world->proof, NULL), CADRE_OK);
     return world->proof;
@@ -273,7 +273,7 @@ static void progress_is_told(void **state)
     }
     assert_int_equal(seen.judged, 11);
     assert_int_equal(seen.expected, 11);
-    cadre_client_free(world->proof);
+    cadre_result_release(world->proof);
     world->proof = NULL;
     options = (cadre_verify_options){.unjudged = true};
     assert_int_equal(

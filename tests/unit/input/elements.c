@@ -114,13 +114,13 @@ const char *elements_text(cadre_dataset *data, const struct pass *pass, size_t m
         if (status == CADRE_OK) {
             add(&text, "%s", i > 0 ? " " : "");
             add_element(&text, &element);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
     }
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
         add(&text, "!%s %s", cadre_status_name(status), error.text);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     return text.bytes;
 }
 
@@ -174,7 +174,7 @@ static void list_add(struct list *list, cadre_element *element, const struct id_
     struct text text = {.bytes = next_buffer()};
     assert_true(list->count < ELEMENTS_MAX);
     add_element(&text, element);
-    cadre_element_clear(element);
+    cadre_element_release(element);
     struct one *one = &list->ones[list->count++];
     one->text = strdup(text.bytes);
     assert_non_null(one->text);
@@ -264,10 +264,10 @@ static void expect_position(
         cadre_iterator *third = iterate(data, pass);
         struct saved_reader cut = {.bytes = saved.bytes, .count = count};
         assert_int_equal(iterator_restore(third, &cut, &error), CADRE_INVALID_ARGUMENT);
-        cadre_iterator_free(third);
+        cadre_iterator_release(third);
     }
-    cadre_iterator_free(first);
-    cadre_iterator_free(second);
+    cadre_iterator_release(first);
+    cadre_iterator_release(second);
     list_clear(&before);
     list_clear(&rest);
     saved_writer_clear(&saved);
@@ -278,7 +278,7 @@ void expect_positions(cadre_dataset *data, const struct pass *pass)
     struct list whole = {.count = 0};
     cadre_iterator *iterator = iterate(data, pass);
     list_read(&whole, iterator, SIZE_MAX);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     for (size_t at = 0; at <= whole.count + 1; at++) {
         expect_position(data, pass, &whole, at);
     }
@@ -300,7 +300,7 @@ static void list_add_rows(struct list *list, cadre_element *rows, size_t count)
         }
         list_add(list, &element, &none);
     }
-    cadre_element_clear(rows);
+    cadre_element_release(rows);
 }
 
 static void expect_same_texts(const struct list *list, const struct list *whole)
@@ -346,7 +346,7 @@ static void expect_rows(
     expect_all_ids(&ids, whole);
     id_list_clear(&ids);
     list_clear(&list);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 static void expect_skips(
@@ -364,7 +364,7 @@ static void expect_skips(
     list_read(&rest, iterator, SIZE_MAX);
     expect_rest(&rest, whole, whole->count - left + (size_t)skipped);
     list_clear(&rest);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 /* --- by place --- */
@@ -445,10 +445,10 @@ void expect_same(cadre_dataset *data, cadre_dataset *other, const struct pass *p
     struct list others = {.count = 0};
     cadre_iterator *iterator = iterate(data, pass);
     list_read(&list, iterator, SIZE_MAX);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     iterator = iterate(other, pass);
     list_read(&others, iterator, SIZE_MAX);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     expect_rest(&others, &list, 0);
     list_clear(&list);
     list_clear(&others);
@@ -464,7 +464,7 @@ void expect_consistent(cadre_dataset *data)
         struct list whole = {.count = 0};
         cadre_iterator *iterator = iterate(data, &pass);
         list_read(&whole, iterator, SIZE_MAX);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         for (size_t at = 0; at <= whole.count + 1; at++) {
             expect_position(data, &pass, &whole, at);
         }

@@ -54,5 +54,5 @@ void expect_parsed(const cadre_feature features[], size_t feature_count,
         cadre_dataset_map(cadre_dataset_batch(dataset_of(examples, count), count, false),
             cadre_example_map, parser, &options),
         batch);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }

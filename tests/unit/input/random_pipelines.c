@@ -352,9 +352,9 @@ static int count_elements(cadre_dataset *data, uint64_t epoch, char why[CADRE_ER
         cadre_element element = {0};
         status = iterator_next(iterator, &element, NULL, &error);
         count += status == CADRE_OK;
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
         snprintf(why, CADRE_ERROR_TEXT_BYTES, "%s", error.text);
         return -1;

@@ -28,14 +28,14 @@ void read_epoch(cadre_dataset *data, uint64_t epoch, struct numbers *ret_numbers
     ret_numbers->count = 0;
     while ((status = cadre_iterator_next(iterator, &element)) == CADRE_OK) {
         numbers_add(ret_numbers, element.tensors[0]);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     if (status != CADRE_OUT_OF_RANGE) {
         fail_msg("%s", cadre_error_message());
     }
     /* The end stays the end. */
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 struct writer {

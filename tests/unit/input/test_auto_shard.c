@@ -325,11 +325,11 @@ static void positions_behind_all_data_are_refused(void **state)
         if (status == CADRE_OK) {
             cadre_element element = {0};
             status = iterator_next(iterator, &element, NULL, &error);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         assert_int_equal(status, CADRE_INVALID_ARGUMENT);
         saved_writer_clear(&saved);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
     }
     cadre_dataset_release(data);
 }

@@ -140,7 +140,7 @@ static void positions(void **state)
             ASSERT_OK(dataset_iterate(fresh, &(struct pass){0}, &iterator, &error));
             ASSERT_OK(iterator_skip(iterator, at, &skipped, &error));
             ASSERT_OK(iterator_save(iterator, &saved, &error));
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(fresh);
             /* A store that is not there is filled up to the position, and on. */
             fresh = cadre_dataset_cache(numbers(5, true), NULL);
@@ -149,7 +149,7 @@ static void positions(void **state)
             ASSERT_OK(iterator_restore(iterator, &reader, &error));
             ASSERT_OK(iterator_skip(iterator, 9, &skipped, &error));
             assert_int_equal(skipped, 5 - at);
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             atomic_store(&calls, 0);
             all(fresh, 0);
             expect_calls(0);
@@ -194,12 +194,12 @@ static void by_place_each_is_made_once(void **state)
         const int64_t *values = cadre_tensor_const_data(rows.tensors[0]);
         assert_true(values[0] == 3 && values[1] == 7 && values[2] == 3 && values[3] == 9);
         assert_true(ids.count == 4 && ids.ids[0] == 3 && ids.ids[1] == 7 && ids.ids[2] == 3);
-        cadre_element_clear(&rows);
+        cadre_element_release(&rows);
         atomic_store(&calls, 0);
         ids.count = 0;
         ASSERT_OK(dataset_at(data, (struct place){7, 1}, &rows, &ids, &error));
         assert_true(ids.count == 1 && ids.ids[0] == 7);
-        cadre_element_clear(&rows);
+        cadre_element_release(&rows);
         id_list_clear(&ids);
         expect_calls(0);
         all(data, 0);
@@ -233,9 +233,9 @@ static void *read_all(void *argument)
         cadre_status status = CADRE_OK;
         while ((status = cadre_iterator_next(iterator, &element)) == CADRE_OK) {
             sum += *(const int64_t *)cadre_tensor_const_data(element.tensors[0]);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         if (status != CADRE_OUT_OF_RANGE || sum != 4950) {
             return "next";
         }
@@ -361,11 +361,11 @@ static void the_text_of_strings_is_counted(void **state)
         fault_arm("memory.left", 2);
         for (int i = 0; i < 20 && status == CADRE_OK; i++) {
             status = cadre_iterator_next(iterator, &element);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         assert_true(fault_disarm());
         assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
     cadre_tensor_release(tensor);
@@ -513,8 +513,8 @@ static void two_of_one_path(void **state)
     expect_calls(0);
     ASSERT_OK(iterator_skip(same, 9, &skipped, &error));
     assert_int_equal(skipped, 2);
-    cadre_iterator_free(writer);
-    cadre_iterator_free(same);
+    cadre_iterator_release(writer);
+    cadre_iterator_release(same);
     cadre_dataset_release(one);
     cadre_dataset_release(other);
     cadre_dataset_release(by_place);

@@ -138,13 +138,13 @@ static void expect_ids(cadre_dataset *data, const uint64_t expected[], size_t co
     cadre_element element = {0};
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &iterator, &error));
     while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
     assert_int_equal(ids.count, count);
     assert_memory_equal(ids.ids, expected, count * sizeof expected[0]);
     id_list_clear(&ids);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -184,7 +184,7 @@ static void ids_of_many_parts_do_not_meet(void **state)
     }
     ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
     while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(ids.count, ALL);
     for (size_t i = 0; i < ids.count; i++) {
@@ -193,7 +193,7 @@ static void ids_of_many_parts_do_not_meet(void **state)
         }
     }
     id_list_clear(&ids);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 

@@ -112,8 +112,8 @@ static void batches_have_shapes(void **state)
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
     assert_int_equal(cadre_tensor_dim(element.tensors[0], 0), 2);
     assert_int_equal(cadre_tensor_dim(element.tensors[0], 1), 4);
-    cadre_element_clear(&element);
-    cadre_iterator_free(iterator);
+    cadre_element_release(&element);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -135,15 +135,15 @@ static void tensor_slices(void **state)
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     cadre_dataset_release(data); /* the iterator has a reference of its own */
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
-    cadre_iterator_free(iterator); /* and the element one of the memory */
+    cadre_iterator_release(iterator); /* and the element one of the memory */
     assert_int_equal(element.count, 2);
     assert_int_equal(cadre_tensor_rank(element.tensors[0]), 1);
     assert_int_equal(((const int64_t *)cadre_tensor_const_data(element.tensors[0]))[1], 4);
     assert_int_equal(cadre_tensor_rank(element.tensors[1]), 0);
     assert_true(*(const float *)cadre_tensor_const_data(element.tensors[1]) == 1.5f);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
 }
 
 /* The order is a fixed one: in another process, on another machine, by another compiler. */
@@ -262,7 +262,7 @@ static void failing_maps_are_reported(void **state)
                 assert_string_equal(cadre_error_message(), wanted);
                 assert_int_equal(element.count, 0);
             }
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(data);
         }
     }
@@ -284,7 +284,7 @@ static void declared_outputs_are_checked(void **state)
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_INVALID_ARGUMENT);
     assert_string_equal(cadre_error_message(),
         "sample 0 (from 0): map: output 0 is i64 [] and was declared as f32 [?]");
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 
     /* Not declared: seen at the first element, and impossible without one. */
@@ -332,7 +332,7 @@ static void functions_that_change_their_mind(void **state)
         assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_INVALID_ARGUMENT);
         assert_non_null(strstr(cadre_error_message(), "map: "));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
 }
@@ -377,7 +377,7 @@ static void ragged_batches_are_refused(void **state)
         "component 0 of 2 elements cannot be stacked (cadre_dataset_padded_batch pads them; sizes "
         "that differ are declared in cadre_map_options.output): part 1 is u8 [2] and part 0 is u8 "
         "[1]; only equal shapes can be joined");
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -414,7 +414,7 @@ static void batches_beyond_memory_are_refused(void **state)
         assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_RESOURCE_EXHAUSTED);
         assert_non_null(strstr(cadre_error_message(), "35184372088832 elements"));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
     /* The last batch of a finite set is as small as the set. */
@@ -424,8 +424,8 @@ static void batches_beyond_memory_are_refused(void **state)
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
     assert_int_equal(cadre_tensor_rows(element.tensors[0]), 9);
-    cadre_element_clear(&element);
-    cadre_iterator_free(iterator);
+    cadre_element_release(&element);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -443,8 +443,8 @@ static void nulls_are_named(void **state)
     assert_int_equal(element.count, 0);
     assert_int_equal(cadre_dataset_spec(data, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(cadre_dataset_spec(NULL, &spec), CADRE_RESOURCE_EXHAUSTED);
-    cadre_element_clear(NULL);
-    cadre_iterator_free(NULL);
+    cadre_element_release(NULL);
+    cadre_iterator_release(NULL);
     cadre_dataset_release(data);
 }
 

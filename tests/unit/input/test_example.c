@@ -20,7 +20,7 @@ static void expect_refused(
         fail_msg("%s: %s", cadre_status_name(status), cadre_error_message());
     }
     assert_int_equal(element.count, 0);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 static void reference_bytes(void **state)
@@ -52,8 +52,8 @@ static void reference_bytes(void **state)
     const cadre_string *names = cadre_tensor_const_data(element.tensors[0]);
     assert_int_equal(names[2].size, 2);
     assert_memory_equal(names[2].bytes, "\x00\xff", 2);
-    cadre_element_clear(&element);
-    cadre_example_parser_free(parser);
+    cadre_element_release(&element);
+    cadre_example_parser_release(parser);
 }
 
 /* What no writer of examples does, and every reader of protocol buffers takes. */
@@ -112,7 +112,7 @@ static void other_encodings(void **state)
         expect_elements(
             cadre_dataset_map(dataset_of(&cases[i].bytes, 1), cadre_example_map, parser, NULL),
             cases[i].text);
-        cadre_example_parser_free(parser);
+        cadre_example_parser_release(parser);
     }
 }
 
@@ -261,13 +261,13 @@ static void mutated_bytes(void **state)
                 cadre_tensor_count(one.tensors[1]), cadre_tensor_count(batch.tensors[1]));
             accepted++;
         }
-        cadre_element_clear(&one);
-        cadre_element_clear(&batch);
+        cadre_element_release(&one);
+        cadre_element_release(&batch);
         cadre_tensor_release(examples);
     }
     assert_true(accepted > 1000 && accepted < 19000);
     cadre_tensor_release(zero);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 int main(void)

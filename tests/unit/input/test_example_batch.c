@@ -59,7 +59,7 @@ static void wrong_descriptions(void **state)
     assert_int_equal(cadre_example_parser_create(NULL, 1, NULL), CADRE_INVALID_ARGUMENT);
     cadre_tensor_release(two);
     cadre_tensor_release(word);
-    cadre_example_parser_free(NULL);
+    cadre_example_parser_release(NULL);
 }
 
 /* Many names that hash alike; all are found, others are not. */
@@ -86,13 +86,13 @@ static void many_features(void **state)
     for (int i = 0; i < 31; i++) {
         assert_int_equal(*(const int64_t *)cadre_tensor_const_data(element.tensors[i]), i);
     }
-    cadre_element_clear(&element);
-    cadre_example_parser_free(parser);
+    cadre_element_release(&element);
+    cadre_example_parser_release(parser);
     parser = make_parser(features, 32);
     assert_int_equal(
         cadre_example_parse(parser, text->bytes, text->size, &element), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(cadre_error_message(), names[31]));
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
     cadre_tensor_release(example);
     for (int i = 0; i < CADRE_ELEMENT_TENSORS_MAX; i++) {
         cadre_tensor_release(tensors[i]);
@@ -178,7 +178,7 @@ static void specs(void **state)
     data = cadre_dataset_map(data, cadre_example_map, parser, &options);
     expect_spec(data, "f32 [?, 2, 3] i64 [?, ?, 4] string [?] i64 [?]");
     cadre_dataset_release(data);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
     cadre_feature many[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
     char names[CADRE_ELEMENT_TENSORS_MAX][16];
     for (int i = 0; i < CADRE_ELEMENT_TENSORS_MAX; i++) {
@@ -190,7 +190,7 @@ static void specs(void **state)
     assert_int_equal(cadre_example_parser_spec(parser, &spec), CADRE_OK);
     assert_int_equal(cadre_example_parser_batch_spec(parser, &spec), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(cadre_error_message(), "128 components"));
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 /* Parsing a batch leaves its size to be found, as TensorFlow's parse-example does; another function
@@ -222,7 +222,7 @@ static void the_batch_size_is_found(void **state)
     assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
     assert_int_equal(dataset_batch_size(data, &spec), CADRE_CARDINALITY_UNKNOWN);
     cadre_dataset_release(data);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 /* What a reader of a pipeline is told. */
@@ -256,7 +256,7 @@ static void failures_in_a_pipeline(void **state)
     assert_int_equal(cadre_example_parse(NULL, "", 0, &element), CADRE_INVALID_ARGUMENT);
     assert_int_equal(cadre_example_parse(parser, "", 0, NULL), CADRE_INVALID_ARGUMENT);
     cadre_tensor_release(scalar);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 static void empty_batch(void **state)
@@ -277,9 +277,9 @@ static void empty_batch(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(cadre_tensor_dim(element.tensors[i], 0), 0);
     }
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     cadre_tensor_release(examples);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
 }
 
 /* Long strings stay where the examples lie, and live on with them; short ones are copied. */
@@ -306,11 +306,11 @@ static void strings_outlive_the_examples(void **state)
     assert_true(parsed->bytes > text->bytes && parsed->bytes < text->bytes + text->size);
     assert_false(word->bytes > text->bytes && word->bytes < text->bytes + text->size);
     cadre_tensor_release(example);
-    cadre_example_parser_free(parser);
+    cadre_example_parser_release(parser);
     assert_int_equal(parsed->size, sizeof long_text);
     assert_memory_equal(parsed->bytes, long_text, sizeof long_text);
     assert_memory_equal(word->bytes, "word", 4);
-    cadre_element_clear(&out);
+    cadre_element_release(&out);
     cadre_tensor_release(tensors[0]);
     cadre_tensor_release(tensors[1]);
 }
@@ -337,8 +337,8 @@ static void without_memory(void **state)
         assert_int_equal(status, met ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
         assert_int_equal(element.count, met ? 0 : 3);
         assert_true(met || nth > 6);
-        cadre_element_clear(&element);
-        cadre_example_parser_free(parser);
+        cadre_element_release(&element);
+        cadre_example_parser_release(parser);
     }
     cadre_tensor_release(examples);
 }

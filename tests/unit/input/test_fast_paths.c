@@ -159,11 +159,11 @@ static void read_ids(cadre_dataset *data, const struct pass *pass, struct id_lis
     ASSERT_OK(dataset_iterate(data, pass, &iterator, &error));
     while (iterator_next(iterator, &element, ids, &error) == CADRE_OK) {
         given = ids->count;
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
     ids->count = given; /* those of a failure are void */
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 static void fast_and_plain_reading_agree(void **state)
@@ -214,8 +214,8 @@ static void very_large_batches(void **state)
             for (int64_t i = 0; i < COUNT - 1; i++) {
                 assert_true(values[i] == i);
             }
-            cadre_element_clear(&element);
-            cadre_iterator_free(iterator);
+            cadre_element_release(&element);
+            cadre_iterator_release(iterator);
         }
         cadre_dataset_release(data);
     }
@@ -260,10 +260,10 @@ static void batches_land_in_the_memory_that_is_asked_for(void **state)
                 for (uint32_t k = 0; k < element.count; k++) {
                     assert_int_equal(tensor_kind(element.tensors[k]), TENSOR_MEMORY_PINNED);
                 }
-                cadre_element_clear(&element);
+                cadre_element_release(&element);
             }
             assert_int_equal(tensor_memory_prefer(TENSOR_MEMORY_HOST), TENSOR_MEMORY_PINNED);
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(data);
         }
     }

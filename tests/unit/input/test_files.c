@@ -26,10 +26,10 @@ static const char *records_text(cadre_dataset *data, char *text)
             cadre_tensor_bytes(element.tensors[0]));
         used += cadre_tensor_bytes(element.tensors[0]);
         text[used++] = ' ';
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     text[used] = '\0';
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     return text;
 }
 
@@ -130,14 +130,14 @@ static void files_cut_short_while_read(void **state)
     cadre_dataset *data = fixed(path, 0, 2, 0);
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     assert_int_equal(truncate(path, 3), 0);
     for (int again = 0; again < 2; again++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_DATA_LOSS);
         assert_non_null(strstr(cadre_error_message(),
             "shrinks is cut short: it ends at byte 3, but byte 3 is needed"));
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 
     struct cadre_error error = {0};
     struct distributed_input *input = NULL;

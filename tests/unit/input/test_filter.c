@@ -97,14 +97,14 @@ static void ids_are_those_of_what_is_kept(void **state)
     cadre_dataset *data = cadre_dataset_filter(range(7), is_odd, NULL);
     ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
     while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
     const uint64_t expected[] = {1, 3, 5};
     assert_int_equal(ids.count, 3);
     assert_memory_equal(ids.ids, expected, sizeof expected);
     id_list_clear(&ids);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -142,13 +142,13 @@ static void failures_stay(void **state)
     for (int64_t i = 0; i < 2; i++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
         assert_int_equal(value_of(&element), i);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     for (int i = 0; i < 2; i++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_DATA_LOSS);
         assert_non_null(strstr(cadre_error_message(), "torn"));
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
 }
 
 static void positions_and_epochs(void **state)

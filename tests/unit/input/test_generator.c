@@ -122,13 +122,13 @@ static void the_end(void **state)
     cadre_element element = {0};
     assert_int_equal(cadre_dataset_iterate(data, 0, &iterator), CADRE_OK);
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
         assert_int_equal(plan.ended, 1);
         assert_int_equal(plan.calls, 2);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     assert_int_equal(plan.ended, 1);
     cadre_dataset_release(data);
 }

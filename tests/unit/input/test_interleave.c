@@ -294,7 +294,7 @@ static void read_on(cadre_iterator *iterator, size_t most, struct numbers *numbe
         }
         ASSERT_OK(status);
         numbers_add(numbers, element.tensors[0]);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
 }
 
@@ -326,8 +326,8 @@ static void positions_without_order(void **state)
         qsort(numbers.values, numbers.count, sizeof numbers.values[0], compare);
         assert_int_equal(numbers.count, whole.count);
         assert_memory_equal(numbers.values, whole.values, whole.count * sizeof whole.values[0]);
-        cadre_iterator_free(first);
-        cadre_iterator_free(second);
+        cadre_iterator_release(first);
+        cadre_iterator_release(second);
         saved_writer_clear(&saved);
     }
     cadre_dataset_release(data);
@@ -371,7 +371,7 @@ static void unordered_does_not_wait(void **state)
     for (int64_t i = 0; i < 2; i++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
         assert_int_equal(value_of(&element), 10 + i);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     pthread_mutex_lock(&gate.lock);
     gate.open = true;
@@ -380,10 +380,10 @@ static void unordered_does_not_wait(void **state)
     for (int64_t i = 0; i < 2; i++) {
         assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
         assert_int_equal(value_of(&element), i);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     pthread_cond_destroy(&gate.opened);
     pthread_mutex_destroy(&gate.lock);
 }

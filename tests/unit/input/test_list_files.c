@@ -36,9 +36,9 @@ static const char *names_text(cadre_dataset *data, uint64_t epoch)
         size_t length = strlen(to);
         snprintf(to + length, sizeof text[0] - length, "%s%.*s", length > 0 ? " " : "",
             (int)(path->size - strlen(folder)), path->bytes + strlen(folder));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     return to;
 }

@@ -22,7 +22,7 @@ static void expect_ids(cadre_dataset *data, const char *expected)
     size_t used = 0;
     ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
     while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
     for (size_t i = 0; i < ids.count; i++) {
@@ -34,7 +34,7 @@ static void expect_ids(cadre_dataset *data, const char *expected)
     }
     assert_string_equal(text, expected);
     id_list_clear(&ids);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -236,17 +236,17 @@ static void positions_of_others(void **state)
         ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
         for (int i = 0; i < 5; i++) {
             ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         ASSERT_OK(iterator_save(iterator, &saved, &error));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
         data = cadre_dataset_interleave(range(0, 4), make_inner, &inner, turns(2, 1, parallel));
         ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
         struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
         assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, "interleave: the saved position"));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
         saved_writer_clear(&saved);
     }
@@ -265,15 +265,15 @@ static void shorter_than_before(void **state)
     ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
     for (int i = 0; i < 5; i++) {
         ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     ASSERT_OK(iterator_save(iterator, &saved, &error));
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     inner.lengths[0] = 3;
     ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
     struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
     assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     saved_writer_clear(&saved);
 }
@@ -391,7 +391,7 @@ static const char *ends_told(
     if (by_skipping) {
         ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
         ASSERT_OK(iterator_skip(iterator, 1000, &skipped, &error));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
     } else {
         elements_text(data, &in_order, SIZE_MAX);
     }

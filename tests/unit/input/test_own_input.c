@@ -258,10 +258,10 @@ static void dummies(void **state)
     assert_memory_equal(cadre_tensor_dims(element.tensors[2]), third, sizeof third);
     const cadre_string *text = cadre_tensor_const_data(element.tensors[3]);
     assert_int_equal(text->size, 0);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     ASSERT_OK(element_make_empty(&spec, &element, &error));
     assert_int_equal(cadre_tensor_rows(element.tensors[2]), 0);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
 }
 
 static void advertised_shapes(void **state)
@@ -379,11 +379,11 @@ static void data_is_as_the_rewritten_pipeline(void **state)
                         cadre_tensor_rows(piece), cadre_tensor_rows(element.tensors[0]));
                     assert_memory_equal(cadre_tensor_const_data(piece),
                         cadre_tensor_const_data(element.tensors[0]), cadre_tensor_bytes(piece));
-                    cadre_element_clear(&element);
+                    cadre_element_release(&element);
                 }
                 distributed_batch_clear(&batch);
             }
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(own);
             distributed_input_close(input);
         }

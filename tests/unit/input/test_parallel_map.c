@@ -88,14 +88,14 @@ static void unordered_ones_are_all_there(void **state)
         for (size_t i = 0; i < at; i++) {
             ASSERT_OK(iterator_next(first, &element, NULL, &error));
             numbers_add(&numbers, element.tensors[0]);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         ASSERT_OK(iterator_save(first, &saved, &error));
         struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
         ASSERT_OK(iterator_restore(second, &reader, &error));
         while (iterator_next(second, &element, NULL, &error) == CADRE_OK) {
             numbers_add(&numbers, element.tensors[0]);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
         assert_int_equal(numbers.count, 40);
@@ -103,8 +103,8 @@ static void unordered_ones_are_all_there(void **state)
         for (int64_t i = 0; i < 40; i++) {
             assert_int_equal(numbers.values[i], i * i);
         }
-        cadre_iterator_free(first);
-        cadre_iterator_free(second);
+        cadre_iterator_release(first);
+        cadre_iterator_release(second);
         saved_writer_clear(&saved);
     }
     cadre_dataset_release(data);
@@ -190,9 +190,9 @@ static void a_slow_one_holds_up_only_an_ordered_pass(void **state)
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &iterator, &error));
     ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
     assert_int_not_equal(value_of(&element), 0);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     give(&gate);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     gate_finish(&gate);
 }
@@ -211,10 +211,10 @@ static void what_is_in_flight_is_bounded(void **state)
     for (int i = 0; i < 100; i++) {
         cadre_element element = {0};
         ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         give(&gate);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     assert_int_equal(gate.started, 100);
     assert_true(gate.ahead_most <= 2 * 3 + 1); /* one is on its way out */
     assert_true(gate.running_most <= 3);
@@ -260,7 +260,7 @@ static void a_failure_comes_after_those_before_it(void **state)
     cadre_iterator *second = NULL;
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &first, &error));
     ASSERT_OK(iterator_next(first, &element, NULL, &error));
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     ASSERT_OK(iterator_save(first, &saved, &error));
     struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &second, &error));
@@ -268,8 +268,8 @@ static void a_failure_comes_after_those_before_it(void **state)
     assert_int_equal(iterator_next(second, &element, NULL, &error), CADRE_UNKNOWN);
     assert_non_null(strstr(error.text, "the function failed with OUT_OF_RANGE"));
     assert_int_equal(iterator_next(second, &element, NULL, &error), CADRE_UNKNOWN);
-    cadre_iterator_free(first);
-    cadre_iterator_free(second);
+    cadre_iterator_release(first);
+    cadre_iterator_release(second);
     saved_writer_clear(&saved);
     cadre_dataset_release(data);
     gate_finish(&gate);
@@ -320,7 +320,7 @@ static void the_first_batch_by_place_is_parallel(void **state)
         assert_int_equal(values[i], (i - 1) * (i - 1));
         assert_int_equal(ids.ids[i], i);
     }
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     id_list_clear(&ids);
     cadre_dataset_release(data);
     gate_finish(&gate);
@@ -348,7 +348,7 @@ static void *gather_often(void *argument)
                 return "wrong";
             }
         }
-        cadre_element_clear(&rows);
+        cadre_element_release(&rows);
         id_list_clear(&ids);
     }
     return NULL;

@@ -74,7 +74,7 @@ static void take(cadre_iterator *iterator, struct source *source)
     struct cadre_error error = {0};
     cadre_element element = {0};
     ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     pthread_mutex_lock(&source->lock);
     source->given++;
     pthread_mutex_unlock(&source->lock);
@@ -134,7 +134,7 @@ static void it_reads_ahead_and_no_further(void **state)
     for (int i = 0; i < 60; i++) {
         take(iterator, &source);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     assert_true(source.ahead_most <= 6); /* one is on its way out */
     cadre_dataset_release(data);
     source_finish(&source);
@@ -157,7 +157,7 @@ static void a_slow_source_holds_up_only_what_it_has_not(void **state)
     pthread_cond_broadcast(&source.changed);
     pthread_mutex_unlock(&source.lock);
     take(iterator, &source);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     source_finish(&source);
 }
@@ -213,7 +213,7 @@ static void what_stands_on_it_is_read_in_order(void **state)
         pthread_cond_wait(&source.changed, &source.lock);
     }
     pthread_mutex_unlock(&source.lock);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     source_finish(&source);
 }

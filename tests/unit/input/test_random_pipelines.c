@@ -152,7 +152,7 @@ static void read_some(cadre_iterator *iterator, size_t most)
 {
     cadre_element element = {0};
     for (size_t i = 0; i < most && iterator_next(iterator, &element, NULL, NULL) == CADRE_OK; i++) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
 }
 
@@ -177,7 +177,7 @@ static void restore_damaged(
     } else if (status == CADRE_INTERNAL || status == CADRE_OUT_OF_RANGE) {
         fail_msg("%s: %s", cadre_status_name(status), error.text);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     free(bytes);
 }
 
@@ -192,7 +192,7 @@ static void check_damaged(const struct plan *plan)
         ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
         read_some(iterator, at);
         ASSERT_OK(iterator_save(iterator, &saved, &error));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         for (size_t i = 0; i < 20; i++) {
             restore_damaged(data, &saved, &prng);
         }
@@ -232,7 +232,7 @@ static cadre_status hash_elements(
         cadre_element element = {0};
         status = iterator_next(iterator, &element, NULL, error);
         hash_in(hash, &element);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     return status;
 }
@@ -260,8 +260,8 @@ static cadre_status read_all(
     }
     char *text = data != NULL ? dataset_describe(data) : NULL;
     free(text);
-    cadre_iterator_free(first);
-    cadre_iterator_free(second);
+    cadre_iterator_release(first);
+    cadre_iterator_release(second);
     saved_writer_clear(&saved);
     cadre_dataset_release(data);
     return status;
@@ -349,7 +349,7 @@ static void *read_shared(void *argument)
     if (reader->status == CADRE_OK) {
         reader->status = hash_elements(iterator, SIZE_MAX, &reader->hash, &error);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     return NULL;
 }
 

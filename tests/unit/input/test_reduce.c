@@ -46,7 +46,7 @@ static void sums_and_counts(void **state)
     assert_int_equal(cadre_dataset_reduce(data, &sums, add, NULL), CADRE_OK);
     assert_int_equal(value_of(&sums, 0), 20);
     cadre_dataset_release(data);
-    cadre_element_clear(&sums);
+    cadre_element_release(&sums);
 }
 
 /* The last state, kept as it is: the same tensors may be given again. */
@@ -68,7 +68,7 @@ static void the_same_tensor_may_be_given(void **state)
     cadre_dataset *data = cadre_dataset_range(0, 5, 1);
     assert_int_equal(cadre_dataset_reduce(data, &kept, keep, NULL), CADRE_OK);
     assert_int_equal(value_of(&kept, 0), 77);
-    cadre_element_clear(&kept);
+    cadre_element_release(&kept);
     cadre_dataset_release(data);
 }
 

@@ -62,7 +62,7 @@ static void write_sample(struct saved_writer *writer)
     ASSERT_OK(saved_write_ids(writer, &ids, &error));
     ASSERT_OK(saved_write_bytes(writer, NULL, 0, &error));
     ASSERT_OK(saved_write_element(writer, &none, &error));
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
 }
 
 struct sample {
@@ -90,8 +90,8 @@ static cadre_status read_sample(
 
 static void sample_clear(struct sample *sample)
 {
-    cadre_element_clear(&sample->element);
-    cadre_element_clear(&sample->none);
+    cadre_element_release(&sample->element);
+    cadre_element_release(&sample->none);
     id_list_clear(&sample->ids);
 }
 
@@ -117,7 +117,7 @@ static void what_is_written_comes_back(void **state)
     assert_true(sample.ids.ids[0] == 7 && sample.ids.ids[1] == UINT64_MAX);
     assert_int_equal(sample.nothing_bytes, 0);
     assert_int_equal(sample.none.count, 0);
-    cadre_element_clear(&expected);
+    cadre_element_release(&expected);
     sample_clear(&sample);
     saved_writer_clear(&writer);
 }
@@ -179,7 +179,7 @@ static void more_than_the_limit_is_refused(void **state)
     assert_int_equal(writer.count, 9);
     ASSERT_OK(saved_write_bytes(&writer, "1234", 4, &error));
     assert_int_equal(saved_write_number(&writer, 1, &error), CADRE_RESOURCE_EXHAUSTED);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     saved_writer_clear(&writer);
 }
 

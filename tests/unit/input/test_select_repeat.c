@@ -110,13 +110,13 @@ static void positions_that_do_not_fit(void **state)
     ASSERT_OK(dataset_iterate(longer, &(struct pass){0}, &iterator, &error));
     ASSERT_OK(iterator_skip(iterator, 5, &skipped, &error));
     ASSERT_OK(iterator_save(iterator, &saved, &error));
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset *const wrong[] = {shorter, other};
     for (size_t i = 0; i < 2; i++) {
         struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
         ASSERT_OK(dataset_iterate(wrong[i], &(struct pass){0}, &iterator, &error));
         assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
     }
     saved_writer_clear(&saved);
     cadre_dataset_release(longer);

@@ -189,9 +189,9 @@ static void the_order_does_not_depend_on_the_elements(void **state)
         while (iterator_next(iterator, &element, NULL, &error) == CADRE_OK) {
             int64_t value = *(const int64_t *)cadre_tensor_const_data(element.tensors[0]);
             used += (size_t)snprintf(orders[i] + used, sizeof orders[i] - used, "%d ", (int)value);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
     assert_string_equal(orders[0], orders[1]);
@@ -302,9 +302,9 @@ static void positions_that_do_not_fit(void **state)
         cadre_dataset *data = cadre_dataset_shuffle(makers[m](), 6, 1, NULL);
         ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
         ASSERT_OK(iterator_next(iterator, &element, NULL, &error));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         ASSERT_OK(iterator_save(iterator, &saved, &error));
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         /* Cut short anywhere, and every byte changed. */
         struct prng prng = {.state = m};
         for (size_t i = 0; i < saved.count; i += 1 + saved.count / 1500) {
@@ -318,9 +318,9 @@ static void positions_that_do_not_fit(void **state)
                 assert_true(way == 1 || status == CADRE_INVALID_ARGUMENT);
                 for (int k = 0; status == CADRE_OK && k < 3 && m != 1; k++) {
                     status = iterator_next_rows(iterator, 4, &element, &got, NULL, &error);
-                    cadre_element_clear(&element);
+                    cadre_element_release(&element);
                 }
-                cadre_iterator_free(iterator);
+                cadre_iterator_release(iterator);
                 saved.bytes[i] = before;
             }
         }
@@ -341,19 +341,19 @@ static cadre_status read_some(cadre_dataset *data, struct cadre_error *error)
         cadre_element element = {0};
         struct id_list ids = {0};
         status = iterator_next(iterator, &element, &ids, error);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         id_list_clear(&ids);
     }
     if (status == CADRE_OK) {
         status = iterator_save(iterator, &saved, error);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     if (status == CADRE_OK) {
         struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
         status = dataset_iterate(data, &pass, &iterator, error);
         if (status == CADRE_OK) {
             status = iterator_restore(iterator, &reader, error);
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
         }
     }
     saved_writer_clear(&saved);
@@ -451,7 +451,7 @@ static void memory_that_runs_out_while_it_fills(void **state)
                 iterator_next(iterator, &element, NULL, &error), CADRE_RESOURCE_EXHAUSTED);
             assert_true(fault_disarm());
             assert_non_null(strstr(error.text, "of 200 elements in the buffer"));
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             expect_blocks_of_their_own(BYTES);
         }
         cadre_dataset_release(data);

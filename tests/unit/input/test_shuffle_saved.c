@@ -51,7 +51,7 @@ static void read_on(cadre_iterator *iterator, size_t most, struct rest *rest)
             rest->ids[rest->id_count++] = ids.ids[i];
         }
         id_list_clear(&ids);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
 }
 
@@ -70,12 +70,12 @@ static void goes_on_the_same(cadre_dataset *data, size_t after)
     ASSERT_OK(iterator_save(iterator, &saved, &error));
     read_on(iterator, ELEMENTS, &rest);
     assert_int_equal(rest.count, ELEMENTS - after);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
     ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
     ASSERT_OK(iterator_restore(iterator, &reader, &error));
     read_on(iterator, ELEMENTS, &other);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     saved_writer_clear(&saved);
     assert_int_equal(other.count, rest.count);
     assert_int_equal(other.id_count, rest.id_count);

@@ -146,11 +146,11 @@ static void expect_none(cadre_dataset *data, int64_t elements, bool with_ids)
         }
         ids.count = 0;
         ASSERT_OK(iterator_next(iterator, &element, with_ids ? &ids : NULL, &error));
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(atomic_load(&calls) - before, 0);
     assert_int_equal(tensor_memory_counts(TENSOR_MEMORY_HOST).gets - gets, 0);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     id_list_clear(&ids);
     cadre_dataset_release(data);
     tensor_memory_limit(TENSOR_MEMORY_HOST, 0);

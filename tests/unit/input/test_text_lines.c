@@ -233,11 +233,11 @@ static void expect_text(cadre_dataset *data, const char *text, size_t size)
             assert_int_equal(text[at], '\n');
             at++;
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     assert_int_equal(status, CADRE_OUT_OF_RANGE);
     assert_int_equal(at, size);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
 }
 
@@ -294,9 +294,9 @@ static void longest_lines(void **state)
             assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
             const cadre_string *line = cadre_tensor_const_data(element.tensors[0]);
             assert_int_equal(line->size, length + (end == 1));
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
             assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
-            cadre_iterator_free(iterator);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(data);
         }
         free(text);
@@ -319,12 +319,12 @@ static void cut_while_reading(void **state)
     assert_int_equal(truncate(path, (off_t)size / 2), 0);
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK) {
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         status = cadre_iterator_next(iterator, &element);
     }
     assert_int_equal(status, CADRE_DATA_LOSS);
     assert_non_null(strstr(cadre_error_message(), "cut is cut short"));
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     free(text);
 }
@@ -347,7 +347,7 @@ static cadre_status restored(
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &iterator, &error));
     struct saved_reader reader = {.bytes = writer.bytes, .count = writer.count};
     cadre_status status = iterator->ops->restore(iterator, &reader, ret_error);
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     cadre_dataset_release(data);
     saved_writer_clear(&writer);
     return status;
@@ -433,8 +433,8 @@ static void without_memory(void **state)
             met = fault_disarm();
             assert_int_equal(status, met ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
             assert_true(met || nth > (i == 0 ? 4 : 1));
-            cadre_element_clear(&element);
-            cadre_iterator_free(iterator);
+            cadre_element_release(&element);
+            cadre_iterator_release(iterator);
             cadre_dataset_release(data);
         }
     }

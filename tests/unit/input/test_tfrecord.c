@@ -63,7 +63,7 @@ static void expect_in_order(cadre_dataset *data, size_t wanted)
     for (size_t turn = 0; read < all.count; turn = (turn + 1) % 16) {
         size_t count = 1;
         expect_records(&kept[turn], firsts[turn], counts[turn]);
-        cadre_element_clear(&kept[turn]);
+        cadre_element_release(&kept[turn]);
         if (wanted == 0) {
             ASSERT_OK(iterator_next(iterator, &kept[turn], &ids, &error));
             assert_int_equal(cadre_tensor_rank(kept[turn].tensors[0]), 0);
@@ -83,9 +83,9 @@ static void expect_in_order(cadre_dataset *data, size_t wanted)
     for (size_t i = 0; i < all.count; i++) {
         assert_int_equal(ids.ids[i], i);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     for (size_t i = 0; i < 16; i++) {
-        cadre_element_clear(&kept[i]);
+        cadre_element_release(&kept[i]);
     }
     id_list_clear(&ids);
 }
@@ -121,9 +121,9 @@ static void expect_by_place(cadre_dataset *data)
             assert_int_equal(ids.ids[i], places[i].index);
             ASSERT_OK(dataset_at(data, places[i], &single, NULL, &error));
             expect_records(&single, places[i].index, 1);
-            cadre_element_clear(&single);
+            cadre_element_release(&single);
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     id_list_clear(&ids);
 }
@@ -284,13 +284,13 @@ static void damage_in_data(void **state)
     assert_int_equal(element.count, 0);
     ASSERT_OK(dataset_at(data, (struct place){.index = 21}, &element, NULL, &error));
     expect_records(&element, 21, 1);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     cadre_dataset_release(data);
     const cadre_tfrecord_options believing = {.skip_checksums = true};
     data = cadre_dataset_tfrecord(paths, FILES, &believing);
     ASSERT_OK(dataset_prepare(data, &error));
     ASSERT_OK(dataset_at(data, (struct place){.index = 20}, &element, NULL, &error));
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     cadre_dataset_release(data);
 }
 
@@ -319,7 +319,7 @@ static void changed_after_counting(void **state)
                 dataset_at(data, (struct place){.index = i}, &element, NULL, &error);
             if (status == CADRE_OK) {
                 expect_records(&element, i, 1);
-                cadre_element_clear(&element);
+                cadre_element_release(&element);
             } else {
                 assert_int_equal(status, CADRE_DATA_LOSS);
                 assert_non_null(strstr(error.text, "three, record "));
@@ -353,7 +353,7 @@ static void positions_of_other_files(void **state)
         struct saved_reader reader = {.bytes = writer.bytes, .count = writer.count};
         assert_int_equal(iterator->ops->restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
         saved_writer_clear(&writer);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
 }
@@ -415,7 +415,7 @@ static void *prepare_and_read(void *user)
             dataset_at(data, (struct place){.index = index}, &element, NULL, &error) != CADRE_OK;
         const cadre_string *record = cadre_tensor_const_data(element.tensors[0]);
         wrong += wrong == 0 && record->size != all.starts[index + 1] - all.starts[index] - 16;
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     return wrong == 0 ? NULL : data;
 }
@@ -463,7 +463,7 @@ static void every_call_fails_once(void **state)
         if (status == CADRE_OK) {
             frames_expect(&all, 3, cadre_tensor_const_data(element.tensors[0]), 1);
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         cadre_dataset_release(data);
         assert_true(nth < 1000);
     }
@@ -499,7 +499,7 @@ static void large_batches_by_threads(void **state)
         for (size_t i = 0; i < 40; i++) {
             frames_expect(&large, i < 20 ? 2 * i : 2 * (i - 20) + 1, &records[i], 1);
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         large.bytes[large.starts[30] + 1000] ^= 1; /* in order of asking before 11 */
         large.bytes[large.starts[11] + 1000] ^= 1;
         FILE *file = fopen(path, "r+b");

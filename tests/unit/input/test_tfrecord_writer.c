@@ -128,8 +128,8 @@ static void nothing_before_it_is_closed(void **state)
     ASSERT_OK(file_read(path, 1000, &bytes, &size, &error));
     assert_int_equal(size, 14);
     free(bytes);
-    cadre_tfrecord_writer_abandon(writer);
-    cadre_tfrecord_writer_abandon(NULL);
+    cadre_tfrecord_writer_release(writer);
+    cadre_tfrecord_writer_release(NULL);
     assert_int_equal(cadre_tfrecord_writer_close(NULL), CADRE_OK);
     assert_int_equal(files_in_folder(), before);
     frames_add(&frames, "", 0);
@@ -157,7 +157,7 @@ static void arguments_that_are_refused(void **state)
     assert_int_equal(
         cadre_tfrecord_writer_create(scratch_path("a"), CADRE_COMPRESSION_NONE, &writer), CADRE_OK);
     assert_int_equal(cadre_tfrecord_writer_write(writer, NULL, 1), CADRE_INVALID_ARGUMENT);
-    cadre_tfrecord_writer_abandon(writer);
+    cadre_tfrecord_writer_release(writer);
     /* The name is a folder's. */
     assert_int_equal(mkdir(scratch_path("folder"), 0700), 0);
     unsigned before = files_in_folder();

@@ -213,13 +213,13 @@ static void ids_of_what_is_given(void **state)
             cadre_dataset_batch(zip2(unknown(range(0, 9)), unknown(range(20, 23))), size, false);
         ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
         while (iterator_next(iterator, &element, &ids, &error) == CADRE_OK) {
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
         assert_int_equal(error.code, CADRE_OUT_OF_RANGE);
         assert_int_equal(ids.count, 3);
         assert_int_equal(ids.ids[2], 2);
         id_list_clear(&ids);
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         expect_consistent(data);
         cadre_dataset_release(data);
     }

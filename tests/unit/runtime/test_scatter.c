@@ -165,7 +165,7 @@ static cadre_status scatter_own(
     CADRE_TRY(make_sparse(id, scattering->rows, &sparse));
     cadre_status status = cadre_variable_scatter(
         replica, scattering->variable, (cadre_scatter)scattering->op, &sparse);
-    cadre_sparse_clear(&sparse);
+    cadre_sparse_release(&sparse);
     CADRE_TRY(status);
     return compare(scattering, scattering->aggregation, id, cadre_replica_count(replica),
         cadre_variable_read(replica, scattering->variable));
@@ -274,7 +274,7 @@ static void in_cross_replica_context_nothing_is_combined(void **state)
             assert_public_ok(make_sparse(0, ROWS, &sparse));
             assert_public_ok(
                 cadre_variable_scatter(NULL, scatterings[op].variable, (cadre_scatter)op, &sparse));
-            cadre_sparse_clear(&sparse);
+            cadre_sparse_release(&sparse);
             assert_public_ok(cadre_run(strategy, read_own, NULL, 0, &scatterings[op], NULL));
         }
         assert_true(values != NULL || later == 0);
@@ -352,7 +352,7 @@ static void integers_wrap_around(void **state)
         assert_public_ok(cadre_variable_scatter(NULL, variable, (cadre_scatter)op, &sparse));
         assert_memory_equal(
             cadre_variable_read(NULL, variable), op == 0 ? sums : quotients, sizeof sums);
-        cadre_sparse_clear(&sparse);
+        cadre_sparse_release(&sparse);
         cadre_tensor_release(first);
         cadre_variable_release(variable);
     }
@@ -383,7 +383,7 @@ static void each_type_can_be_scattered(void **state)
                 cadre_variable_scatter(NULL, variables[0], (cadre_scatter)op, &sparse));
             assert_memory_equal(cadre_variable_read(NULL, variables[0]),
                 cadre_variable_read(NULL, variables[2]), cadre_dtype_bytes(types[i]));
-            cadre_sparse_clear(&sparse);
+            cadre_sparse_release(&sparse);
             for (int k = 0; k < 3; k++) {
                 cadre_variable_release(variables[k]);
             }
@@ -449,7 +449,7 @@ static void what_changes_during_a_call_hurts_nobody(void **state)
             cadre_variable_release(division.variable);
         }
     }
-    cadre_sparse_clear(&division.by);
+    cadre_sparse_release(&division.by);
     cadre_strategy_release(strategies[1]);
 }
 
@@ -490,7 +490,7 @@ static void variables_that_cannot_be_scattered_are_named(void **state)
     sparse.indices = NULL;
     assert_public_error(cadre_variable_scatter(NULL, sum, CADRE_SCATTER_ADD, &sparse),
         CADRE_INVALID_ARGUMENT, "indices");
-    cadre_sparse_clear(&sparse);
+    cadre_sparse_release(&sparse);
     cadre_strategy_release(strategy);
 }
 
@@ -514,7 +514,7 @@ static cadre_status out_of_range(
     }
     seen->status[cadre_replica_local_id(replica)] =
         cadre_variable_scatter(replica, seen->variable, CADRE_SCATTER_ADD, &sparse);
-    cadre_sparse_clear(&sparse);
+    cadre_sparse_release(&sparse);
     return CADRE_OK;
 }
 
@@ -545,7 +545,7 @@ static void integers_are_not_divided_by_zero(void **state)
     assert_public_ok(cadre_tensor_create(CADRE_I64, 1, &one, &sparse.indices));
     assert_public_error(cadre_variable_scatter(NULL, variable, CADRE_SCATTER_DIV, &sparse),
         CADRE_INVALID_ARGUMENT, "divided");
-    cadre_sparse_clear(&sparse);
+    cadre_sparse_release(&sparse);
     cadre_variable_release(variable);
 }
 

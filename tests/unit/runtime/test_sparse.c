@@ -31,8 +31,8 @@ static cadre_sparse sparse_of(
 static void sparse_sum_end(struct sparse_sum *sum)
 {
     for (int r = 0; r < 2; r++) {
-        cadre_sparse_clear(&sum->inputs[r]);
-        cadre_sparse_clear(&sum->results[r]);
+        cadre_sparse_release(&sum->inputs[r]);
+        cadre_sparse_release(&sum->results[r]);
     }
 }
 
@@ -75,7 +75,7 @@ static void none_at_all_is_possible(void **state)
     assert_public_ok(cadre_run(strategy, sparse_step, NULL, 0, &sum, NULL));
     assert_int_equal(cadre_tensor_rows(sum.results[1].values), 0);
     sparse_sum_end(&sum);
-    cadre_sparse_clear(NULL);
+    cadre_sparse_release(NULL);
     cadre_strategy_release(strategy);
 }
 

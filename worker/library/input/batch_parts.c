@@ -33,7 +33,7 @@ uint64_t element_held_bytes(const cadre_element *element)
 void batch_parts_reset(struct batch_parts *parts)
 {
     for (size_t i = 0; i < parts->read.count; i++) {
-        cadre_element_clear(&parts->read.elements[i]);
+        cadre_element_release(&parts->read.elements[i]);
     }
     parts->read.count = 0;
     parts->rows = 0;
@@ -100,7 +100,7 @@ cadre_status batch_parts_join(
         cadre_status status =
             tensor_concat_rows(parts->tensors, count, &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return cadre_error_wrap(error, status,
                 "component %" PRIu32 " of %" PRId64 " elements cannot be joined", component,
                 parts->rows);

@@ -10,7 +10,7 @@
 
 static void drop_held(struct batch_reader *reader)
 {
-    cadre_element_clear(&reader->element);
+    cadre_element_release(&reader->element);
     reader->ids.count = 0;
     reader->holds = false;
 }

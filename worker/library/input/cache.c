@@ -60,7 +60,7 @@ static cadre_status read_and_keep(cadre_dataset *self, uint64_t index, cadre_ele
         status = status == CADRE_OK ? id_list_add_range(ids, &own, 0, own.count, error) : status;
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     id_list_clear(&own);
     return status;
@@ -152,7 +152,7 @@ static cadre_status read_missing(cadre_dataset *self, const struct place places[
             status = keep_row(self, &gathered, row++, places[i].index, &rows->elements[i], error);
         }
     }
-    cadre_element_clear(&gathered);
+    cadre_element_release(&gathered);
     return status;
 }
 
@@ -242,7 +242,7 @@ static cadre_status fill(
         status = ops->add(iterator->writer, ret_element, &iterator->ids, error);
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         abandon(iterator);
     }
     return status;
@@ -282,7 +282,7 @@ static cadre_status cache_next(cadre_iterator *self, cadre_element *ret_element,
     }
     iterator->next += status == CADRE_OK;
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }
@@ -310,7 +310,7 @@ static cadre_status cache_skip(
             return CADRE_OK;
         }
         CADRE_TRY(status);
-        cadre_element_clear(&passed);
+        cadre_element_release(&passed);
         ++*ret_skipped;
         iterator->next++;
     }

@@ -273,7 +273,7 @@ static cadre_status read_element(struct files_store *store, const struct cache_e
     status = status == CADRE_OK ? id_list_add_range(ids, &own, 0, own.count, error) : status;
     id_list_clear(&own);
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status == CADRE_INVALID_ARGUMENT ? lost(store, error) : status;
 }

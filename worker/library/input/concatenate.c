@@ -313,7 +313,7 @@ static cadre_status enter_second(struct concatenate_iterator *iterator, struct c
     cadre_iterator *self = &iterator->base;
     cadre_iterator *second = NULL;
     CADRE_TRY(dataset_iterate(self->data->inputs[1], &self->pass, &second, error));
-    cadre_iterator_free(self->input);
+    cadre_iterator_release(self->input);
     self->input = second;
     iterator->second = true;
     iterator->checked = false;
@@ -357,7 +357,7 @@ static cadre_status concatenate_next(cadre_iterator *self, cadre_element *ret_el
     status = status == CADRE_OK ? check_part(iterator, ret_element, false, &own) : status;
     status = status == CADRE_OK ? place_ids(iterator, ids, before, &own) : status;
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         *error = own;
     }
     return status;
@@ -381,7 +381,7 @@ static cadre_status concatenate_next_rows(cadre_iterator *self, size_t wanted,
     status = status == CADRE_OK ? check_part(iterator, ret_element, true, &own) : status;
     status = status == CADRE_OK ? place_ids(iterator, ids, before, &own) : status;
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         *error = own;
     }
     return status;

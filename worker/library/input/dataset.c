@@ -9,7 +9,7 @@
 
 static const struct dataset_ops failed_ops = {.name = "failed"};
 
-void cadre_element_clear(cadre_element *element)
+void cadre_element_release(cadre_element *element)
 {
     if (element == NULL) {
         return;

@@ -17,7 +17,7 @@ void distributed_batch_clear(struct distributed_batch *batch)
         batch->staged->finish(batch->staged);
     }
     for (uint32_t r = 0; batch->elements != NULL && r < batch->replicas; r++) {
-        cadre_element_clear(&batch->elements[r]);
+        cadre_element_release(&batch->elements[r]);
     }
     free(batch->elements);
     free(batch->runs);

@@ -35,7 +35,7 @@ static cadre_status make_without(const cadre_element_spec *spec, bool no_rows,
         cadre_status status =
             tensor_create(tensor->dtype, tensor->rank, dims, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;
@@ -105,7 +105,7 @@ cadre_status element_cut(const cadre_element *element, struct row_range range,
         cadre_status status = tensor_view_rows(
             element->tensors[i], range.first, range.count, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status == CADRE_OUT_OF_RANGE /* which means the end of data, and nothing else */
                        ? cadre_error_wrap(
                              error, CADRE_INVALID_ARGUMENT, "component %" PRIu32 " of a batch", i)
@@ -129,7 +129,7 @@ cadre_status element_cut_piece(const cadre_element *element, uint64_t pieces, ui
                 tensor_view_rows(whole, range.first, range.count, &ret_element->tensors[i], error);
         }
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;
@@ -154,7 +154,7 @@ cadre_status element_join(const cadre_element parts[], size_t count, cadre_eleme
     for (uint32_t component = 0; component < parts[0].count; component++) {
         for (size_t i = 0; i < count; i++) {
             if (parts[i].count != parts[0].count) {
-                cadre_element_clear(ret_element);
+                cadre_element_release(ret_element);
                 return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                     "a batch has %" PRIu32 " components and another %" PRIu32, parts[i].count,
                     parts[0].count);
@@ -164,7 +164,7 @@ cadre_status element_join(const cadre_element parts[], size_t count, cadre_eleme
         cadre_status status =
             tensor_concat_rows(tensors, count, &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return cadre_error_wrap(error, status,
                 "component %" PRIu32 " of %zu batches cannot be joined", component, count);
         }

@@ -12,7 +12,7 @@
 void element_rows_clear(struct element_rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
-        cadre_element_clear(&rows->elements[i]);
+        cadre_element_release(&rows->elements[i]);
     }
     free(rows->elements);
     *rows = (struct element_rows){0};
@@ -26,7 +26,7 @@ cadre_status element_rows_add(
         size_t capacity = rows->capacity == 0 ? 32 : 2 * rows->capacity;
         cadre_element *elements = realloc(rows->elements, capacity * sizeof elements[0]);
         if (elements == NULL) {
-            cadre_element_clear(element);
+            cadre_element_release(element);
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu elements of a batch", capacity);
         }
@@ -52,7 +52,7 @@ cadre_status element_rows_stack(
     for (uint32_t component = 0; component < components; component++) {
         for (size_t i = 0; i < rows->count; i++) {
             if (rows->elements[i].count != components) {
-                cadre_element_clear(ret_element);
+                cadre_element_release(ret_element);
                 return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                     "element %zu has %" PRIu32 " components and the first has %" PRIu32, i,
                     rows->elements[i].count, components);
@@ -62,7 +62,7 @@ cadre_status element_rows_stack(
         cadre_status status =
             tensor_stack(parts, rows->count, &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return cadre_error_wrap(error, status,
                 "component %" PRIu32 " of %zu elements cannot be stacked "
                 "(cadre_dataset_padded_batch pads them; sizes that "
@@ -98,7 +98,7 @@ cadre_status element_rows_join(const struct element_rows *rows, const char *who,
                 tensor_concat_rows(parts, rows->count, &ret_element->tensors[component], error);
         }
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return cadre_error_wrap(
                 error, status, "%s: component %" PRIu32 "%s", who, component, end);
         }

@@ -12,7 +12,7 @@
 
 static void drop_ahead(struct element_stream *stream)
 {
-    cadre_element_clear(&stream->ahead);
+    cadre_element_release(&stream->ahead);
     stream->ahead_ids.count = 0;
     stream->held = false;
 }
@@ -21,7 +21,7 @@ void element_stream_finish(struct element_stream *stream)
 {
     drop_ahead(stream);
     id_list_clear(&stream->ahead_ids);
-    cadre_iterator_free(stream->iterator);
+    cadre_iterator_release(stream->iterator);
     free(stream->bytes);
     *stream = (struct element_stream){0};
 }
@@ -46,7 +46,7 @@ static cadre_status open_at(const struct element_stream *stream, struct place pl
             reader.count);
     }
     if (status != CADRE_OK) {
-        cadre_iterator_free(iterator);
+        cadre_iterator_release(iterator);
         return status;
     }
     *ret_iterator = iterator;
@@ -69,7 +69,7 @@ static cadre_status begin(
         return CADRE_OK;
     }
     drop_ahead(stream);
-    cadre_iterator_free(stream->iterator);
+    cadre_iterator_release(stream->iterator);
     stream->iterator = NULL;
     stream->ended = false;
     stream->passes++;
@@ -205,7 +205,7 @@ cadre_status element_stream_restore(struct element_stream *stream, struct place 
     }
     drop_ahead(stream);
     free(stream->bytes);
-    cadre_iterator_free(stream->iterator);
+    cadre_iterator_release(stream->iterator);
     stream->bytes = own;
     stream->byte_count = count;
     stream->position = place;

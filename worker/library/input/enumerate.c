@@ -30,7 +30,7 @@ static cadre_status put_first(
 {
     if (element->count == CADRE_ELEMENT_TENSORS_MAX) {
         cadre_tensor_release(numbers);
-        cadre_element_clear(element);
+        cadre_element_release(element);
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "enumerate: the elements have %d components already, which is the limit",
             CADRE_ELEMENT_TENSORS_MAX);
@@ -48,7 +48,7 @@ static cadre_status put_number(
     const int64_t value = number_of(self, index);
     cadre_status status = tensor_from_data(CADRE_I64, 0, NULL, &value, &number, error);
     if (status != CADRE_OK) {
-        cadre_element_clear(element);
+        cadre_element_release(element);
         return status;
     }
     return put_first(element, number, error);
@@ -61,7 +61,7 @@ static cadre_status make_column(
     const int64_t dims[1] = {(int64_t)count};
     cadre_status status = tensor_create(CADRE_I64, 1, dims, ret_numbers, error);
     if (status != CADRE_OK) {
-        cadre_element_clear(element);
+        cadre_element_release(element);
     }
     return status;
 }

@@ -49,7 +49,7 @@ static cadre_status parse_one(const cadre_example_parser *parser, struct example
         cadre_status status = parse_feature(
             &parser->wanted[i], &found[i], example, owner, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;
@@ -208,7 +208,7 @@ static cadre_status parse_batch(const cadre_example_parser *parser, cadre_tensor
     cadre_status status = read_batch(parser, &batch, ret_element, error);
     batch_clear(&batch);
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }

@@ -159,7 +159,7 @@ static cadre_status create(const cadre_feature features[], size_t count,
     for (size_t i = 0; i < count; i++) {
         cadre_status status = add_feature(parser, &features[i], error);
         if (status != CADRE_OK) {
-            cadre_example_parser_free(parser);
+            cadre_example_parser_release(parser);
             return status;
         }
     }
@@ -175,7 +175,7 @@ cadre_status cadre_example_parser_create(
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
-void cadre_example_parser_free(cadre_example_parser *parser)
+void cadre_example_parser_release(cadre_example_parser *parser)
 {
     if (parser == NULL) {
         return;

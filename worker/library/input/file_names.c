@@ -92,7 +92,7 @@ cadre_status names_ids(
         if (status == CADRE_OK) {
             write_text(&element, texts);
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         if (status != CADRE_OK) {
             break;
         }
@@ -104,7 +104,7 @@ cadre_status names_ids(
                 NESTED_OUTER_BITS);
         }
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     if (status != CADRE_OUT_OF_RANGE && error != NULL) {
         *error = own;
     }

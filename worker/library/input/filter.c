@@ -38,7 +38,7 @@ static cadre_status filter_next(cadre_iterator *self, cadre_element *ret_element
         if (status == CADRE_OK && keep) {
             return CADRE_OK;
         }
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         error_samples(status, list, ids_before, error);
         list->count = ids_before;
         CADRE_TRY(status);

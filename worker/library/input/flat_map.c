@@ -44,7 +44,7 @@ static cadre_status flat_map_next(cadre_iterator *self, cadre_element *ret_eleme
         if (status == CADRE_OK) {
             return CADRE_OK;
         }
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         if (status != CADRE_OUT_OF_RANGE) {
             *error = own;
             return status;
@@ -69,7 +69,7 @@ static cadre_status flat_map_next_rows(cadre_iterator *self, size_t wanted,
         if (status == CADRE_OK) {
             return CADRE_OK;
         }
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         if (status != CADRE_OUT_OF_RANGE) {
             *error = own;
             return status;

@@ -98,7 +98,7 @@ static cadre_status generator_next(cadre_iterator *self, cadre_element *ret_elem
     }
     if (status != CADRE_OK) {
         end_pass(iterator);
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return status;
     }
     iterator->count++;
@@ -127,7 +127,7 @@ static cadre_status generator_iterate(cadre_dataset *self, const struct pass *pa
         cadre_status status = user_call_end(
             generator->begin(pass->epoch, &iterator->pass, generator->user), "begin", error);
         if (status != CADRE_OK) {
-            cadre_iterator_free(*ret_iterator);
+            cadre_iterator_release(*ret_iterator);
             *ret_iterator = NULL;
             return cadre_error_wrap(
                 error, status, "generator: a pass over epoch %" PRIu64, pass->epoch);

@@ -133,7 +133,7 @@ static cadre_status interleave_next(cadre_iterator *self, cadre_element *ret_ele
             count_given(iterator, 1);
             return CADRE_OK;
         }
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         if (status != CADRE_OUT_OF_RANGE) {
             *error = own;
             return status;

@@ -15,7 +15,7 @@ void ahead_free(struct ahead *ahead)
         return;
     }
     for (; ahead->count > 0; ahead->count--) {
-        cadre_element_clear(&ahead->held[ahead->first].element);
+        cadre_element_release(&ahead->held[ahead->first].element);
         ahead->first = (ahead->first + 1) % AHEAD_MAX;
     }
     nested_cursor_clear(&ahead->cursor);

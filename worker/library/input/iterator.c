@@ -260,7 +260,7 @@ cadre_status iterator_skip(
             return CADRE_OK;
         }
         CADRE_TRY(status);
-        cadre_element_clear(&passed);
+        cadre_element_release(&passed);
         ++*ret_skipped;
     }
     return CADRE_OK;
@@ -369,7 +369,7 @@ cadre_status cadre_iterator_next(cadre_iterator *iterator, cadre_element *ret_el
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
-void cadre_iterator_free(cadre_iterator *iterator)
+void cadre_iterator_release(cadre_iterator *iterator)
 {
     while (iterator != NULL) {
         cadre_iterator *input = iterator->input;

@@ -91,7 +91,7 @@ static cadre_status apply(
     if (status == CADRE_OK && atomic_load_explicit(&map->found, memory_order_acquire)) {
         status = check_alike(map, &out, error);
     }
-    cadre_element_clear(in);
+    cadre_element_release(in);
     if (status != CADRE_OK) {
         user_call_drop(&out);
         return status;
@@ -264,7 +264,7 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
     id_list_clear(&ids);
     CADRE_TRY(status);
     spec_of(&out, ret_spec);
-    cadre_element_clear(&out);
+    cadre_element_release(&out);
     return CADRE_OK;
 }
 
@@ -280,7 +280,7 @@ static cadre_status probe(
     if (status == CADRE_OK && probe_next(map, iterator, &second, NULL) == CADRE_OK) {
         element_spec_widen(&map->output, &second);
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     if (status == CADRE_OUT_OF_RANGE) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "map: the input is empty, so what the function makes cannot be seen; give "

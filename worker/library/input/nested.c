@@ -104,7 +104,7 @@ static cadre_status probe_next(const struct nested_dataset *nested, cadre_iterat
     cadre_dataset *inner = NULL;
     CADRE_TRY(iterator_next(input, &element, NULL, error));
     cadre_status status = nested_make(nested, &element, number, &inner, error);
-    cadre_element_clear(&element);
+    cadre_element_release(&element);
     if (status == CADRE_OK) {
         status = dataset_spec(inner, ret_spec, error);
         cadre_dataset_release(inner);
@@ -151,7 +151,7 @@ static cadre_status probe(struct nested_dataset *nested, struct cadre_error *err
         }
         element_spec_widen(&nested->output, &other);
     }
-    cadre_iterator_free(input);
+    cadre_iterator_release(input);
     if (status == CADRE_OUT_OF_RANGE) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s: the input is empty, so what the function makes cannot be seen",
@@ -210,13 +210,13 @@ cadre_status nested_opens_names(cadre_dataset *self, bool *ret_opens, struct cad
     CADRE_TRY(dataset_iterate(self->input, &pass, &input, error));
     struct cadre_error own = {0};
     cadre_status status = iterator_next(input, &element, NULL, &own);
-    cadre_iterator_free(input);
+    cadre_iterator_release(input);
     if (status == CADRE_OUT_OF_RANGE) {
         return CADRE_OK;
     }
     if (status == CADRE_OK) {
         status = nested_make((struct nested_dataset *)self, &element, 0, &inner, &own);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
     }
     if (status != CADRE_OK) {
         if (error != NULL) {

@@ -10,8 +10,8 @@
 
 void nested_cursor_clear(struct nested_cursor *cursor)
 {
-    cadre_iterator_free(cursor->iterator);
-    cadre_element_clear(&cursor->element);
+    cadre_iterator_release(cursor->iterator);
+    cadre_element_release(&cursor->element);
     *cursor = (struct nested_cursor){0};
 }
 
@@ -155,7 +155,7 @@ cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct neste
         status = add_ids(cursor, 1, ids, &own);
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return named(cursor, nested, &own, error);
     }
     return CADRE_OK;
@@ -183,7 +183,7 @@ cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
         status = add_ids(cursor, *ret_count, ids, &own);
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return named(cursor, nested, &own, error);
     }
     return CADRE_OK;

@@ -81,7 +81,7 @@ static cadre_status stack(const struct padded_dataset *padded, const struct elem
         cadre_status status = pad_stack(parts, rows->count, shape, padded->values[component],
             &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return cadre_error_wrap(error, status, "padded_batch: component %" PRIu32, component);
         }
         ret_element->count = component + 1;

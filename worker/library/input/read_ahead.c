@@ -214,7 +214,7 @@ static cadre_status as_row(cadre_element *element, struct cadre_error *error)
         cadre_tensor *row = NULL;
         cadre_status status = tensor_stack(&element->tensors[i], 1, &row, error);
         if (status != CADRE_OK) {
-            cadre_element_clear(element);
+            cadre_element_release(element);
             return status;
         }
         cadre_tensor_release(element->tensors[i]);

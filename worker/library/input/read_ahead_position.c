@@ -43,7 +43,7 @@ static cadre_status save_slot(
                  ? saved_write_element(writer, rest.count > 0 ? &rest : &slot->element, error)
                  : status;
     status = status == CADRE_OK ? saved_write_ids(writer, &ids, error) : status;
-    cadre_element_clear(&rest);
+    cadre_element_release(&rest);
     id_list_clear(&ids);
     return status;
 }

@@ -12,7 +12,7 @@ struct slot **slot_at(struct read_ahead *ahead, uint64_t number)
 static void slot_free(struct slot *slot)
 {
     saved_writer_clear(&slot->position);
-    cadre_element_clear(&slot->element);
+    cadre_element_release(&slot->element);
     id_list_clear(&slot->ids);
     free(slot);
 }
@@ -20,7 +20,7 @@ static void slot_free(struct slot *slot)
 /* For use again: keeps the memory of its lists. */
 static void slot_reuse(struct read_ahead *ahead, struct slot *slot)
 {
-    cadre_element_clear(&slot->element);
+    cadre_element_release(&slot->element);
     slot->ids.count = 0;
     slot->position.count = 0;
     slot->behind = ahead->unused;
@@ -108,7 +108,7 @@ cadre_status slot_rows(const struct slot *slot, size_t count, bool alone,
         cadre_status status = alone ? tensor_view_row(rows, first, view, error)
                                     : tensor_view_rows(rows, first, (int64_t)count, view, error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;

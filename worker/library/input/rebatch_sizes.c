@@ -35,7 +35,7 @@ struct parts {
 static void parts_clear(struct parts *parts)
 {
     for (size_t i = 0; i < parts->count; i++) {
-        cadre_element_clear(&parts->elements[i]);
+        cadre_element_release(&parts->elements[i]);
     }
     free(parts->elements);
 }
@@ -181,7 +181,7 @@ static cadre_status sizes_ids_at(cadre_dataset *self, const struct place places[
 
 static void drop_held(struct sizes_iterator *iterator)
 {
-    cadre_element_clear(&iterator->held);
+    cadre_element_release(&iterator->held);
     iterator->ids.count = 0;
     iterator->rows = 0;
     iterator->used = 0;
@@ -284,7 +284,7 @@ static cadre_status sizes_restore(
 static void sizes_iterator_destroy(cadre_iterator *self)
 {
     struct sizes_iterator *iterator = (struct sizes_iterator *)self;
-    cadre_element_clear(&iterator->held);
+    cadre_element_release(&iterator->held);
     id_list_clear(&iterator->ids);
 }
 

@@ -39,7 +39,7 @@ static cadre_status cut_whole(cadre_dataset *self, struct place place, uint64_t 
     if (status == CADRE_OK) {
         status = element_cut_piece(&whole, pieces_of(self), piece, ret_element, error);
     }
-    cadre_element_clear(&whole);
+    cadre_element_release(&whole);
     id_list_clear(&all);
     return status;
 }
@@ -85,7 +85,7 @@ static cadre_status split_ids_at(cadre_dataset *self, const struct place places[
 
 static void drop_held(struct split_iterator *iterator)
 {
-    cadre_element_clear(&iterator->held);
+    cadre_element_release(&iterator->held);
     iterator->ids.count = 0;
     iterator->given = 0;
 }
@@ -174,7 +174,7 @@ static cadre_status split_restore(
 static void split_destroy(cadre_iterator *self)
 {
     struct split_iterator *iterator = (struct split_iterator *)self;
-    cadre_element_clear(&iterator->held);
+    cadre_element_release(&iterator->held);
     id_list_clear(&iterator->ids);
 }
 

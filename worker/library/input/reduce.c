@@ -18,7 +18,7 @@ static cadre_status fold(cadre_element *state, const cadre_element *in,
         user_call_drop(&next);
         return status;
     }
-    cadre_element_clear(state);
+    cadre_element_release(state);
     *state = next;
     return CADRE_OK;
 }
@@ -34,10 +34,10 @@ static cadre_status reduce(cadre_dataset *data, cadre_element *state,
         status = iterator_next(iterator, &in, NULL, error);
         if (status == CADRE_OK) {
             status = fold(state, &in, function, user, error);
-            cadre_element_clear(&in);
+            cadre_element_release(&in);
         }
     }
-    cadre_iterator_free(iterator);
+    cadre_iterator_release(iterator);
     return status == CADRE_OUT_OF_RANGE ? CADRE_OK : status;
 }
 

@@ -70,7 +70,7 @@ static cadre_status end_pass(struct repeat_iterator *iterator, struct cadre_erro
         (repeat->count == CADRE_REPEAT_FOREVER || dataset_cardinality(repeat->base.input) == 0)) {
         return iterator_end(error);
     }
-    cadre_iterator_free(iterator->base.input);
+    cadre_iterator_release(iterator->base.input);
     iterator->base.input = NULL;
     iterator->pass++;
     return CADRE_OK;

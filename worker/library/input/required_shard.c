@@ -113,7 +113,7 @@ static cadre_status shard_next(cadre_iterator *self, cadre_element *ret_element,
         status = too_few(shard, iterator->read, error);
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }

@@ -252,7 +252,7 @@ static cadre_status take_all(const struct row_slot slots[], size_t count, bool s
     *ret_element = (cadre_element){0};
     cadre_status status = make_output(slots, count, stacked, layout, &output, ret_element, error);
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return status;
     }
     for (size_t i = 0; i < count; i++) {

@@ -90,7 +90,7 @@ static cadre_status give_again(struct distributed_input *input, struct own_pipel
     }
     place.index--;
     input->ids.count = 0;
-    cadre_element_clear(&batch->elements[0]);
+    cadre_element_release(&batch->elements[0]);
     CADRE_TRY(
         element_stream_read(&own->streams[0], place, &batch->elements[0], &input->ids, error));
     input->passes = passes_of(input);

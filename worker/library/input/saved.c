@@ -371,7 +371,7 @@ cadre_status saved_read_element(
     for (uint32_t i = 0; i < *count; i++) {
         cadre_status status = take_tensor(&cursor, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;

@@ -39,7 +39,7 @@ static cadre_element *slot_element(const struct row_slot *slot)
 void buffer_slot_clear(struct buffer_iterator *iterator, struct row_slot *slot)
 {
     if (!iterator->by_rows && slot->memory != NULL) {
-        cadre_element_clear(slot_element(slot));
+        cadre_element_release(slot_element(slot));
     }
     row_slot_clear(slot, &iterator->memory);
 }
@@ -56,7 +56,7 @@ static void buffer_destroy(cadre_iterator *self)
     free(iterator->held);
     free(iterator->drawn);
     slot_memory_clear(&iterator->memory);
-    cadre_element_clear(&iterator->incoming);
+    cadre_element_release(&iterator->incoming);
     id_list_clear(&iterator->incoming_ids);
 }
 
@@ -111,7 +111,7 @@ static cadre_status read_block(struct buffer_iterator *iterator, struct cadre_er
 {
     size_t count = 1;
     size_t wanted = iterator->block_rows > 0 ? iterator->block_rows : 1;
-    cadre_element_clear(&iterator->incoming);
+    cadre_element_release(&iterator->incoming);
     iterator->incoming_ids.count = 0;
     iterator->incoming_at = 0;
     iterator->incoming_count = 0;
@@ -407,7 +407,7 @@ static cadre_status buffer_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_status status =
         keeps_rows(self->input, iterator->base.input, &iterator->layout, &iterator->by_rows, error);
     if (status != CADRE_OK) {
-        cadre_iterator_free(*ret_iterator);
+        cadre_iterator_release(*ret_iterator);
         *ret_iterator = NULL;
         return status;
     }

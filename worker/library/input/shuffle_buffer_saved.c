@@ -41,7 +41,7 @@ static cadre_status write_held(const struct buffer_iterator *iterator, size_t fi
         cadre_element stacked = {0};
         CADRE_TRY(row_slots_stack(slots, count, &iterator->layout, &stacked, error));
         cadre_status status = saved_write_element(writer, &stacked, error);
-        cadre_element_clear(&stacked);
+        cadre_element_release(&stacked);
         CADRE_TRY(status);
     } else {
         CADRE_TRY(
@@ -62,7 +62,7 @@ static cadre_status view_incoming(
             cadre_status status = tensor_view_rows(
                 tensor, (int64_t)first, (int64_t)rows, &ret_rows->tensors[i], error);
             if (status != CADRE_OK) {
-                cadre_element_clear(ret_rows);
+                cadre_element_release(ret_rows);
                 return status;
             }
         } else {
@@ -89,7 +89,7 @@ static cadre_status write_incoming(
     cadre_element view = {0};
     CADRE_TRY(view_incoming(iterator, &view, error));
     cadre_status status = saved_write_element(writer, &view, error);
-    cadre_element_clear(&view);
+    cadre_element_release(&view);
     CADRE_TRY(status);
     return saved_write_ids(writer, &ids, error);
 }
@@ -133,7 +133,7 @@ struct piece {
 
 static void piece_clear(struct piece *piece)
 {
-    cadre_element_clear(&piece->element);
+    cadre_element_release(&piece->element);
     id_list_clear(&piece->ids);
     id_list_clear(&piece->counts);
 }

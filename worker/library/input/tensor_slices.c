@@ -14,7 +14,7 @@ struct slices_dataset {
 
 static void slices_destroy(cadre_dataset *self)
 {
-    cadre_element_clear(&((struct slices_dataset *)self)->tensors);
+    cadre_element_release(&((struct slices_dataset *)self)->tensors);
 }
 
 static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec inputs[],
@@ -44,7 +44,7 @@ static cadre_status slices_at(cadre_dataset *self, struct place place, cadre_ele
         cadre_status status = tensor_view_row(
             tensors->tensors[i], (int64_t)place.index, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;
@@ -95,7 +95,7 @@ static cadre_status slices_gather(cadre_dataset *self, const struct place places
         cadre_status status = gather_rows(
             tensors->tensors[i], shared, places, count, &ret_element->tensors[i], error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;

@@ -14,7 +14,7 @@ struct tensors_dataset {
 
 static void tensors_destroy(cadre_dataset *self)
 {
-    cadre_element_clear(&((struct tensors_dataset *)self)->element);
+    cadre_element_release(&((struct tensors_dataset *)self)->element);
 }
 
 static cadre_status tensors_spec(cadre_dataset *self, const cadre_element_spec inputs[],

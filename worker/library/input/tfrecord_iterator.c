@@ -104,7 +104,7 @@ static cadre_status take_rows(struct tfrecord_iterator *iterator, size_t wanted,
             ret_element->count = 1;
             cadre_status status = add_ids(iterator, *ret_count, ids, error);
             if (status != CADRE_OK) {
-                cadre_element_clear(ret_element);
+                cadre_element_release(ret_element);
             }
             return status;
         }

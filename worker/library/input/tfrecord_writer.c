@@ -271,14 +271,14 @@ cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer)
     cadre_status status = finish(writer);
     if (status != CADRE_OK) {
         struct cadre_error failure = writer->failure;
-        cadre_tfrecord_writer_abandon(writer);
+        cadre_tfrecord_writer_release(writer);
         return cadre_error_publish(&failure);
     }
     destroy(writer);
     return CADRE_OK;
 }
 
-void cadre_tfrecord_writer_abandon(cadre_tfrecord_writer *writer)
+void cadre_tfrecord_writer_release(cadre_tfrecord_writer *writer)
 {
     if (writer != NULL) {
         unlink(writer->part);

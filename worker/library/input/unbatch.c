@@ -53,7 +53,7 @@ static cadre_status view(const cadre_element *element, int64_t first, int64_t co
                                   ? tensor_view_row(element->tensors[i], first, to, error)
                                   : tensor_view_rows(element->tensors[i], first, count, to, error);
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             return status;
         }
         ret_element->count = i + 1;
@@ -92,7 +92,7 @@ static cadre_status read_rows(cadre_dataset *self, struct place place, int64_t f
             place.index, found, rows);
     }
     status = status == CADRE_OK ? view(&whole, first, count, false, ret_element, error) : status;
-    cadre_element_clear(&whole);
+    cadre_element_release(&whole);
     return status;
 }
 
@@ -128,7 +128,7 @@ static cadre_status unbatch_at(cadre_dataset *self, struct place place, cadre_el
     CADRE_TRY(read_rows(self, from, (int64_t)(place.index % rows), 1, &row, error));
     cadre_status status = ids == NULL ? CADRE_OK : unbatch_ids_at(self, &place, 1, ids, error);
     status = status == CADRE_OK ? view(&row, 0, 1, true, ret_element, error) : status;
-    cadre_element_clear(&row);
+    cadre_element_release(&row);
     return status;
 }
 
@@ -179,7 +179,7 @@ static cadre_status unbatch_gather(cadre_dataset *self, const struct place place
 static cadre_status need_rows(struct unbatch_iterator *iterator, struct cadre_error *error)
 {
     while (iterator->given == iterator->rows) {
-        cadre_element_clear(&iterator->element);
+        cadre_element_release(&iterator->element);
         iterator->ids.count = 0;
         iterator->given = 0;
         iterator->rows = 0;
@@ -253,7 +253,7 @@ static cadre_status unbatch_save(
                  : status;
     status = status == CADRE_OK ? saved_write_element(writer, &rest, error) : status;
     status = status == CADRE_OK ? saved_write_ids(writer, &ids, error) : status;
-    cadre_element_clear(&rest);
+    cadre_element_release(&rest);
     id_list_clear(&ids);
     return status;
 }
@@ -297,7 +297,7 @@ static cadre_status unbatch_restore(
 static void unbatch_destroy(cadre_iterator *self)
 {
     struct unbatch_iterator *iterator = (struct unbatch_iterator *)self;
-    cadre_element_clear(&iterator->element);
+    cadre_element_release(&iterator->element);
     id_list_clear(&iterator->ids);
 }
 

@@ -116,7 +116,7 @@ static cadre_status unique_next(cadre_iterator *self, cadre_element *ret_element
         if (status == CADRE_OK && is_new) {
             return CADRE_OK;
         }
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         if (ids != NULL) {
             ids->count = ids_before;
         }

@@ -84,5 +84,5 @@ void user_call_drop(cadre_element *out)
     if (out->count > CADRE_ELEMENT_TENSORS_MAX) {
         out->count = CADRE_ELEMENT_TENSORS_MAX;
     }
-    cadre_element_clear(out);
+    cadre_element_release(out);
 }

@@ -40,7 +40,7 @@ static cadre_status append(cadre_element *element, cadre_element *part, struct c
 {
     cadre_status status = check_room(element->count, part->count, error);
     if (status != CADRE_OK) {
-        cadre_element_clear(part);
+        cadre_element_release(part);
         return status;
     }
     memcpy(element->tensors + element->count, part->tensors, part->count * sizeof part->tensors[0]);
@@ -107,7 +107,7 @@ static cadre_status zip_at(cadre_dataset *self, struct place place, cadre_elemen
         }
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }
@@ -130,7 +130,7 @@ static cadre_status zip_gather(cadre_dataset *self, const struct place places[],
         }
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }
@@ -173,7 +173,7 @@ static cadre_status zip_at_rows(cadre_dataset *self, struct place place, int64_t
         }
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
     }
     return status;
 }
@@ -192,7 +192,7 @@ static cadre_status zip_next(cadre_iterator *self, cadre_element *ret_element, s
         }
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return status;
     }
     ((struct zip_iterator *)self)->at++;
@@ -224,11 +224,11 @@ static cadre_status read_rows(cadre_iterator *input, size_t wanted, cadre_elemen
             status = tensor_concat_rows(parts, 2, &joined.tensors[i], &own);
             joined.count = i + (status == CADRE_OK ? 1 : 0);
         }
-        cadre_element_clear(&more);
-        cadre_element_clear(ret_element);
+        cadre_element_release(&more);
+        cadre_element_release(ret_element);
         *ret_element = joined;
         if (status != CADRE_OK) {
-            cadre_element_clear(ret_element);
+            cadre_element_release(ret_element);
             if (error != NULL) {
                 *error = own;
             }
@@ -311,10 +311,10 @@ static cadre_status zip_next_rows(cadre_iterator *self, size_t wanted, cadre_ele
         if (status == CADRE_OK) {
             status = append(ret_element, &parts[i], error);
         }
-        cadre_element_clear(&parts[i]);
+        cadre_element_release(&parts[i]);
     }
     if (status != CADRE_OK) {
-        cadre_element_clear(ret_element);
+        cadre_element_release(ret_element);
         return status;
     }
     iterator->at += count;
@@ -364,7 +364,7 @@ static void zip_iterator_destroy(cadre_iterator *self)
 {
     struct zip_iterator *iterator = (struct zip_iterator *)self;
     for (uint32_t i = 1; i < inputs_of(self) && iterator->others != NULL; i++) {
-        cadre_iterator_free(iterator->others[i - 1]);
+        cadre_iterator_release(iterator->others[i - 1]);
     }
     free(iterator->others);
 }
@@ -396,7 +396,7 @@ static cadre_status zip_iterate(cadre_dataset *self, const struct pass *pass,
         status = dataset_iterate(self->inputs[i], pass, &iterator->others[i - 1], error);
     }
     if (status != CADRE_OK) {
-        cadre_iterator_free(*ret_iterator);
+        cadre_iterator_release(*ret_iterator);
         *ret_iterator = NULL;
     }
     return status;

@@ -158,7 +158,7 @@ static cadre_status next(struct worker_thing *thing, cadre_tensor *ret_component
             "an element of the dataset `%s` has %u components, and there are places for %u; this "
             "element is passed over",
             thing->name, element.count, capacity);
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         return error->code;
     }
     for (uint32_t i = 0; i < element.count; i++) {

@@ -95,7 +95,7 @@ void things_clear(struct worker_things *things)
 {
     while (things->count > 0) {
         struct worker_thing *thing = things->things[--things->count];
-        cadre_iterator_free(thing->iterator);
+        cadre_iterator_release(thing->iterator);
         cadre_dataset_release(thing->data);
         if (thing->has_resource && thing->made_of->release != NULL) {
             thing->made_of->release(thing->resource, thing->made_of->user);

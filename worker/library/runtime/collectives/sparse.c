@@ -155,7 +155,7 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     return border(status, &error);
 }
 
-void cadre_sparse_clear(cadre_sparse *sparse)
+void cadre_sparse_release(cadre_sparse *sparse)
 {
     if (sparse != NULL) {
         cadre_tensor_release(sparse->values);

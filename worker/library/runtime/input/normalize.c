@@ -79,7 +79,7 @@ static cadre_status stand_before(
     struct adaption *adaption, uint64_t number, struct cadre_error *error)
 {
     if (adaption->iterator != NULL && adaption->stands > number) {
-        cadre_iterator_free(adaption->iterator);
+        cadre_iterator_release(adaption->iterator);
         adaption->iterator = NULL;
     }
     if (adaption->iterator == NULL) {
@@ -133,7 +133,7 @@ static cadre_status read_block(
         if (status == CADRE_OK) {
             status = add_element(adaption, &element, number, part, moments, error);
         }
-        cadre_element_clear(&element);
+        cadre_element_release(&element);
         CADRE_TRY(status);
         count++;
     }
@@ -407,7 +407,7 @@ cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *
         status = adapt(
             strategy, &adaption, options == NULL ? &defaults : options, ret_normalization, &error);
     }
-    cadre_iterator_free(adaption.iterator);
+    cadre_iterator_release(adaption.iterator);
     free(adaption.total);
     free(adaption.told);
     free(adaption.found);

@@ -384,7 +384,7 @@ cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_fu
         status = call_function(strategy, i, function, user, &element, &error);
         if (status == CADRE_OK) {
             status = put_value(strategy, i, &element, &value, &error);
-            cadre_element_clear(&element);
+            cadre_element_release(&element);
         }
     }
     if (status != CADRE_OK) {

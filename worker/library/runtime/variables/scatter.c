@@ -194,7 +194,7 @@ static cadre_status scatter_in_replica(
     if (status == CADRE_INVALID_ARGUMENT) {
         step_collective_end(replica, status, error); /* all replicas come to it alike */
     }
-    cadre_sparse_clear(&combined);
+    cadre_sparse_release(&combined);
     return status;
 }
 

@@ -80,7 +80,7 @@ static cadre_status allocate(cadre_variable *variable, struct cadre_error *error
     return variable_host_open(variable, error);
 }
 
-static enum cadre_variable_kind kind_of(const struct variable_plan *plan)
+static cadre_kind kind_of(const struct variable_plan *plan)
 {
     if (plan->strategy == NULL) {
         return CADRE_VARIABLE_REGULAR;
@@ -92,7 +92,7 @@ static enum cadre_variable_kind kind_of(const struct variable_plan *plan)
                                                                 : CADRE_VARIABLE_MIRRORED;
 }
 
-static bool is_single(enum cadre_variable_kind kind)
+static bool is_single(cadre_kind kind)
 {
     return kind == CADRE_VARIABLE_REGULAR || kind == CADRE_VARIABLE_AGGREGATING;
 }
@@ -121,7 +121,7 @@ static cadre_status fill_in(
 cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
-    enum cadre_variable_kind kind = kind_of(plan);
+    cadre_kind kind = kind_of(plan);
     uint32_t components = is_single(kind) ? 1 : plan->strategy->local_replicas;
     cadre_variable *variable =
         calloc(1, sizeof *variable + components * sizeof variable->components[0]);
@@ -183,7 +183,7 @@ cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *
     return there ? strategy->variables->list[place] : NULL;
 }
 
-enum cadre_variable_kind cadre_variable_kind(const cadre_variable *variable)
+cadre_kind cadre_variable_kind(const cadre_variable *variable)
 {
     return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
 }

@@ -29,7 +29,7 @@ struct variable_component {
 
 struct cadre_variable {
     cadre_strategy *strategy; /* NULL: of a regular one */
-    enum cadre_variable_kind kind;
+    cadre_kind kind;
     char name[LIMIT_NAME_BYTES];
     cadre_dtype dtype;
     uint32_t rank;
