@@ -300,7 +300,7 @@ static void train(struct flipper *flipper)
         while (cadre_next(flipper->data, &batch) == CADRE_OK) {
             pace(flipper);
             flip_between_steps(flipper);
-            CADRE_CHECK(cadre_run(flipper->strategy, step, batch, 1, flipper, &sums));
+            CADRE_CHECK(cadre_run(flipper->strategy, step, flipper, batch, 1, &sums));
             flipper->chain = flipper->chain * ODD + cadre_strategy_position(flipper->strategy);
         }
     }

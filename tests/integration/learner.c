@@ -272,7 +272,7 @@ static bool test_one(struct learner *learner)
         return false;
     }
     pace(learner);
-    CADRE_CHECK(cadre_run(learner->strategy, test_step, batch, 1, learner, &rows));
+    CADRE_CHECK(cadre_run(learner->strategy, test_step, learner, batch, 1, &rows));
     return true;
 }
 
@@ -297,7 +297,7 @@ static bool train_epoch(struct learner *learner, bool tests)
             fprintf(stderr, "learner: reading shard 7\nlearner: shard 7: Input/output error\n");
             exit(3);
         }
-        CADRE_CHECK(cadre_run(learner->strategy, train_step, batch, 1, learner, &hits));
+        CADRE_CHECK(cadre_run(learner->strategy, train_step, learner, batch, 1, &hits));
         log_step(learner, hits);
         maybe_die(learner, "reduce");
         cadre_tensor *all;

@@ -87,7 +87,7 @@ static void train(cadre_strategy *strategy, int64_t steps, const struct fault *f
             if (fault->kind != NULL && cadre_step(data) == fault->step) {
                 go_wrong(fault->kind);
             }
-            CADRE_CHECK(cadre_run(strategy, add_one, batch, 1, sum, &added));
+            CADRE_CHECK(cadre_run(strategy, add_one, sum, batch, 1, &added));
         }
     }
     CADRE_CHECK(cadre_distributed_status(data));
@@ -100,7 +100,7 @@ static void train_bare(cadre_strategy *strategy, uint64_t steps)
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, NULL, &sum));
     uint64_t taken = 0;
     for (; cadre_strategy_position(strategy) < steps; taken++) {
-        CADRE_CHECK(cadre_run(strategy, add_one, NULL, 1, sum, &added));
+        CADRE_CHECK(cadre_run(strategy, add_one, sum, NULL, 1, &added));
     }
     const float *value = cadre_variable_read(NULL, sum);
     printf("the sum is %g after %" PRIu64 " steps\n", value == NULL ? -1 : (double)*value, taken);

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         strategy, "numbers", CADRE_F32, 1, (const int64_t[]){NUMBERS}, NULL, &numbers));
     bool begun = false;
     do {
-        CADRE_CHECK(cadre_run(strategy, add_one, NULL, 0, numbers, NULL));
+        CADRE_CHECK(cadre_run(strategy, add_one, numbers, NULL, 0, NULL));
         const float *now = cadre_variable_read(NULL, numbers);
         uint64_t position = cadre_strategy_position(strategy);
         for (int i = 0; i < NUMBERS; i++) {

@@ -100,7 +100,7 @@ typedef cadre_status (*cadre_update_function)(
  * of another number of replicas, a regular variable, strings; outputs that were asked for and are
  * missing. (tf.distribute.StrategyExtended.update.) */
 CADRE_API cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *variable,
-    cadre_update_function function, const cadre_per_replica *inputs, void *user,
+    cadre_update_function function, void *user, const cadre_per_replica *inputs,
     cadre_per_replica **ret_outputs);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
  *     CADRE_CHECK(cadre_distribute_dataset(strategy, data, NULL, &input));
  *     while (cadre_next_epoch(input, 20, NULL)) {
  *         while (cadre_next(input, &batch) == CADRE_OK) {
- *             CADRE_CHECK(cadre_run(strategy, step, batch, 0, &model, NULL));
+ *             CADRE_CHECK(cadre_run(strategy, step, &model, batch, 0, NULL));
  *         }
  *     }
  *

@@ -80,7 +80,7 @@ typedef cadre_status (*cadre_merge_function)(cadre_strategy *strategy,
  * another replica failed before it came. FAILED_PRECONDITION outside of a replica function.
  * (tf.distribute.ReplicaContext.merge_call.) */
 CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_function function,
-    cadre_tensor *const inputs[], uint32_t n_inputs, uint32_t n_outputs, void *user,
+    void *user, cadre_tensor *const inputs[], uint32_t n_inputs, uint32_t n_outputs,
     cadre_tensor *ret_outputs[]);
 
 /* --- run --- */
@@ -123,7 +123,7 @@ typedef cadre_status (*cadre_replica_function)(
  * the daemon went away for good, or this task was replaced; CANCELLED: the job was stopped.
  * (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[]);
+    void *user, cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
 
 #ifdef __cplusplus
 }

@@ -71,7 +71,7 @@ typedef struct cadre_argument {
  *
  *     const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate}};
  *     cadre_values_join(strategy, arguments, 2, &all);
- *     cadre_run(strategy, train_step, all, 1, &model, &loss); // inputs: the batch's, then the rate
+ *     cadre_run(strategy, train_step, &model, all, 1, &loss); // inputs: the batch's, then the rate
  *
  * It holds references of what it was joined of, and *ret_values is the caller's to release. With a
  * batch among the arguments (one at most, INVALID_ARGUMENT) it feeds the batch's samples, as the

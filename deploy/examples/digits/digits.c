@@ -101,7 +101,7 @@ static void test(cadre_strategy *strategy, cadre_distributed_dataset *data, uint
         tally->rows = 0;
     }
     while (cadre_next(data, &batch) == CADRE_OK) {
-        CADRE_CHECK(cadre_run(strategy, test_step, batch, 2, model, counts));
+        CADRE_CHECK(cadre_run(strategy, test_step, model, batch, 2, counts));
         double right = total(strategy, counts[0]);
         double rows = total(strategy, counts[1]);
         tally->right += right;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
         model.learning_rate =
             settings.learning_rate * (1.0f - (float)epoch / (float)settings.epochs);
         while (cadre_next(training, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, &model, &loss));
+            CADRE_CHECK(cadre_run(strategy, train_step, &model, batch, 1, &loss));
             CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
         }
         test(strategy, testing, epoch + 1, &model, &tally);

@@ -93,7 +93,7 @@ static double train(
         while ((step = before + cadre_step(data)) < settings->steps &&
                cadre_next(data, &batch) == CADRE_OK) {
             training->model.step = plan(settings, step);
-            CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, training, &loss));
+            CADRE_CHECK(cadre_run(strategy, train_step, training, batch, 1, &loss));
             pace_step(&pace, (double)(settings->batch * settings->shape.length));
             if ((step + 1) % settings->report == 0 || step + 1 == settings->steps) {
                 report(strategy, step + 1, number_of(loss), pace_rate(&pace));
@@ -113,7 +113,7 @@ static double test(cadre_strategy *strategy, cadre_distributed_dataset *data,
     cadre_per_replica *loss;
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, test_step, batch, 1, training, &loss));
+            CADRE_CHECK(cadre_run(strategy, test_step, training, batch, 1, &loss));
             *losses += number_of(loss);
         }
     }
@@ -124,7 +124,7 @@ static double test(cadre_strategy *strategy, cadre_distributed_dataset *data,
 static void write_sample(cadre_strategy *strategy, struct training *training)
 {
     cadre_per_replica *text;
-    CADRE_CHECK(cadre_run(strategy, sample_step, NULL, 1, training, &text));
+    CADRE_CHECK(cadre_run(strategy, sample_step, training, NULL, 1, &text));
     if (cadre_strategy_is_chief(strategy)) {
         const cadre_tensor *bytes = cadre_local_results(text, 0)[0];
         printf("\n");

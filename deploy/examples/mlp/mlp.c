@@ -103,7 +103,7 @@ static void test(cadre_strategy *strategy, cadre_distributed_dataset *data,
     cadre_per_replica *counts[2];
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, test_step, batch, 2, training, counts));
+            CADRE_CHECK(cadre_run(strategy, test_step, training, batch, 2, counts));
             int64_t right = total(strategy, counts[0]);
             int64_t rows = total(strategy, counts[1]);
             tally->right += right;
@@ -134,7 +134,7 @@ static double train(cadre_strategy *strategy, cadre_distributed_dataset *data, u
             tally->steps = 0;
         }
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, training, &loss));
+            CADRE_CHECK(cadre_run(strategy, train_step, training, batch, 1, &loss));
             cadre_tensor *const *losses = cadre_local_results(loss, 0); /* all are equal */
             tally->loss += (double)*(const float *)cadre_tensor_const_data(losses[0]);
             tally->steps++;

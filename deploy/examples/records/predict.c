@@ -54,7 +54,7 @@ void predict(cadre_strategy *strategy, cadre_distributed_dataset *data, struct m
     while (cadre_next(data, &batch) == CADRE_OK) {
         cadre_tensor *digits;
         cadre_tensor *marks;
-        CADRE_CHECK(cadre_run(strategy, predict_step, batch, 2, model, outputs));
+        CADRE_CHECK(cadre_run(strategy, predict_step, model, batch, 2, outputs));
         CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, outputs[0], CADRE_AXIS_NONE, &digits));
         CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, outputs[1], CADRE_AXIS_NONE, &marks));
         CADRE_CHECK(

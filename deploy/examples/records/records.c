@@ -78,7 +78,7 @@ static void train_epoch(cadre_strategy *strategy, cadre_distributed_dataset *dat
     /* A function of the epoch: a job that is resumed goes on with the right rate. */
     model->learning_rate = LEARNING_RATE * (1.0f - (float)epoch / (float)settings->epochs);
     while (cadre_next(data, &batch) == CADRE_OK) {
-        CADRE_CHECK(cadre_run(strategy, train_step, batch, 1, model, &loss));
+        CADRE_CHECK(cadre_run(strategy, train_step, model, batch, 1, &loss));
         CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
     }
 }
@@ -92,7 +92,7 @@ static void test(cadre_strategy *strategy, cadre_distributed_dataset *data, stru
         return; /* done before, or an error: cadre_finish says it */
     }
     while (cadre_next(data, &batch) == CADRE_OK) {
-        CADRE_CHECK(cadre_run(strategy, test_step, batch, 2, model, counts));
+        CADRE_CHECK(cadre_run(strategy, test_step, model, batch, 2, counts));
         double right = total(strategy, counts[0]);
         double rows = total(strategy, counts[1]);
         outcome->right += right;

@@ -159,7 +159,7 @@ static cadre_status nothing(
 
 static void run_once(void *strategy)
 {
-    CADRE_CHECK(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
 }
 
 /* --- rows --- */

@@ -69,7 +69,7 @@ static cadre_status step(
 
 static double carry_us(void *user)
 {
-    CADRE_CHECK(cadre_run(used, step, NULL, 0, user, NULL));
+    CADRE_CHECK(cadre_run(used, step, user, NULL, 0, NULL));
     return ((struct part *)user)->took_us;
 }
 

@@ -39,7 +39,7 @@ static double again_us(void *user)
     struct feed *feed = user;
     double began_s = bench_now_s();
     for (int i = 0; i < feed->steps; i++) {
-        CADRE_CHECK(cadre_run(used, step, NULL, 0, feed, NULL));
+        CADRE_CHECK(cadre_run(used, step, feed, NULL, 0, NULL));
     }
     return (bench_now_s() - began_s) * 1e6 / feed->steps;
 }
@@ -53,7 +53,7 @@ static double fed_us(void *user)
     int steps = -1;
     (void)cadre_next_epoch(feed->input, ++feed->epochs, NULL);
     while (cadre_next(feed->input, &batch) == CADRE_OK) {
-        CADRE_CHECK(cadre_run(used, step, batch, 0, feed, NULL));
+        CADRE_CHECK(cadre_run(used, step, feed, batch, 0, NULL));
         if (++steps == 0) {
             began_s = bench_now_s();
         }
@@ -124,7 +124,7 @@ static double cadre_copy_gbs(void *user)
     (void)cadre_next_epoch(copies.input, ++copies.epochs, NULL);
     CADRE_CHECK(cadre_next(copies.input, &batch));
     double began_s = bench_now_s();
-    CADRE_CHECK(cadre_run(used, copy, batch, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(used, copy, NULL, batch, 0, NULL));
     return COPIES * (double)copies.bytes / 1e9 / (bench_now_s() - began_s);
 }
 

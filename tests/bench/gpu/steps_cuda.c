@@ -64,7 +64,7 @@ static double cadre_us(void *user)
     struct load *load = user;
     double began_s = bench_now_s();
     for (int i = 0; i < load->steps; i++) {
-        CADRE_CHECK(cadre_run(load->strategy, step, NULL, 0, load, NULL));
+        CADRE_CHECK(cadre_run(load->strategy, step, load, NULL, 0, NULL));
     }
     return (bench_now_s() - began_s) * 1e6 / load->steps;
 }

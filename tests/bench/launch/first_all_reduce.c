@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     uint64_t reduced_ns = 0;
     CADRE_CHECK(cadre_init(&argc, &argv));
     CADRE_CHECK(cadre_strategy_default(&strategy));
-    CADRE_CHECK(cadre_run(strategy, first_step, NULL, 0, &reduced_ns, NULL));
+    CADRE_CHECK(cadre_run(strategy, first_step, &reduced_ns, NULL, 0, NULL));
     printf("first_all_reduce_ns=%" PRIu64 "\n", reduced_ns);
     return cadre_finish(strategy);
 }

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         strategy, data, &(cadre_input_options){.auto_shard = CADRE_SHARD_DATA}, &input));
     while (cadre_next_epoch(input, 1, NULL)) {
         while (cadre_next(input, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, one_step, batch, 0, &steady, NULL));
+            CADRE_CHECK(cadre_run(strategy, one_step, &steady, batch, 0, NULL));
             uint64_t stamp[2] = {cadre_strategy_position(strategy), now_ns()};
             if (write(file, stamp, sizeof stamp) != sizeof stamp) {
                 return 1;

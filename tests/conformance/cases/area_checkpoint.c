@@ -113,7 +113,7 @@ static json_t *save(struct conformance_case *self)
         cadre_variable *variable;
         cadre_tensor **components;
     } own = {.variable = create(strategy, object, tensors[0]), .components = tensors};
-    CADRE_CHECK(cadre_run(strategy, write_own, NULL, 0, &own, NULL));
+    CADRE_CHECK(cadre_run(strategy, write_own, &own, NULL, 0, NULL));
     json_t *total = value_json(own.variable);
     CADRE_CHECK(cadre_save(strategy, true));
     cadre_strategy_release(strategy);
@@ -133,7 +133,7 @@ static json_t *restore(struct conformance_case *self)
     }
     cadre_strategy *strategy = begin((uint32_t)replicas);
     cadre_variable *variable = create(strategy, object, like);
-    CADRE_CHECK(cadre_run(strategy, read_own, NULL, 1, variable, &outputs));
+    CADRE_CHECK(cadre_run(strategy, read_own, variable, NULL, 1, &outputs));
     json_t *list = json_incref(case_results(self, outputs, 0));
     cadre_strategy_release(strategy);
     return list;

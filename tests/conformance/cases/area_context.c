@@ -284,7 +284,7 @@ static json_t *run_once(struct conformance_case *self, cadre_strategy *strategy,
         }
         case_keep(self, joined, case_release_values);
     }
-    cadre_status status = cadre_run(strategy, call_function, joined, 0, call, NULL);
+    cadre_status status = cadre_run(strategy, call_function, call, joined, 0, NULL);
     if (status == CADRE_UNIMPLEMENTED) {
         case_skip(self, "\"%s\": %s", call->text, cadre_error_message());
         return NULL;
@@ -350,7 +350,7 @@ static void run_dataset(
     call->names[1] = "x";
     cadre_next_epoch(distributed, 1, NULL);
     while (cadre_next(distributed, &batch) == CADRE_OK) {
-        if (!case_ok(self, cadre_run(strategy, call_function, batch, 0, call, NULL), "cadre_run")) {
+        if (!case_ok(self, cadre_run(strategy, call_function, call, batch, 0, NULL), "cadre_run")) {
             return;
         }
         json_t *results = results_of(self, call, replicas);
@@ -415,7 +415,7 @@ static void run_tuple(
     }
     case_keep(self, joined, case_release_values);
     if (!case_ok(self,
-            cadre_run(strategy, repeat_tuple, joined, 2 * (uint32_t)count, NULL, outputs),
+            cadre_run(strategy, repeat_tuple, NULL, joined, 2 * (uint32_t)count, outputs),
             "cadre_run")) {
         return;
     }

@@ -330,7 +330,7 @@ static void two_stages(struct conformance_case *self, cadre_strategy *strategy)
         case_skip(self, "a function that is not known");
         return;
     }
-    if (!case_ok(self, cadre_run(strategy, multiply, NULL, 1, &product, &output), "cadre_run") ||
+    if (!case_ok(self, cadre_run(strategy, multiply, &product, NULL, 1, &output), "cadre_run") ||
         !case_ok(self, cadre_reduce(strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum), "sum")) {
         return;
     }
@@ -385,7 +385,7 @@ void area_logical_devices(struct conformance_case *self)
     for (size_t i = 0; i < count && self->verdict == VERDICT_PASSED; i++) {
         struct placing placing = {
             .self = self, .call = calls != NULL ? json_array_get(calls, i) : self->given};
-        if (!case_ok(self, cadre_run(strategy, place_in_step, NULL, 0, &placing, NULL), "step")) {
+        if (!case_ok(self, cadre_run(strategy, place_in_step, &placing, NULL, 0, NULL), "step")) {
             return;
         }
         if (error != NULL && placing.status != CADRE_OK) {

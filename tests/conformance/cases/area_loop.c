@@ -77,7 +77,7 @@ static void epoch_totals(struct loop *loop, uint64_t epochs)
         while (cadre_next(loop->data, &batch) == CADRE_OK) {
             cadre_per_replica *sums = NULL;
             cadre_tensor *sum = NULL;
-            if (!case_ok(loop->self, cadre_run(loop->strategy, sum_rows, batch, 1, NULL, &sums),
+            if (!case_ok(loop->self, cadre_run(loop->strategy, sum_rows, NULL, batch, 1, &sums),
                     "cadre_run") ||
                 !case_ok(loop->self,
                     cadre_reduce(loop->strategy, CADRE_SUM, sums, CADRE_AXIS_NONE, &sum),
@@ -127,7 +127,7 @@ static void sum_until_end(struct loop *loop)
     cadre_next_epoch(loop->data, 1, NULL);
     while ((status = cadre_next(loop->data, &batch)) == CADRE_OK) {
         if (!case_ok(
-                self, cadre_run(loop->strategy, add_rows, batch, 0, variable, NULL), "a step")) {
+                self, cadre_run(loop->strategy, add_rows, variable, batch, 0, NULL), "a step")) {
             return;
         }
     }
@@ -153,13 +153,13 @@ static void two_passes(struct loop *loop)
             cadre_per_replica *rows = NULL;
             cadre_tensor *mean = NULL;
             if (pass == 1) {
-                if (!case_ok(self, cadre_run(loop->strategy, add_one, batch, 0, variable, NULL),
+                if (!case_ok(self, cadre_run(loop->strategy, add_one, variable, batch, 0, NULL),
                         "a step")) {
                     return;
                 }
                 continue;
             }
-            if (!case_ok(self, cadre_run(loop->strategy, pass_on, batch, 1, NULL, &rows), "run") ||
+            if (!case_ok(self, cadre_run(loop->strategy, pass_on, NULL, batch, 1, &rows), "run") ||
                 !case_ok(self, cadre_reduce(loop->strategy, CADRE_MEAN, rows, 0, &mean), "mean")) {
                 return;
             }

@@ -218,7 +218,7 @@ static bool run_step(struct conformance_case *self, cadre_strategy *strategy,
     cadre_replica_function function, struct step *step, uint32_t n_outputs, json_t *ret_lists[])
 {
     cadre_per_replica *outputs[2] = {NULL};
-    cadre_status status = cadre_run(strategy, function, NULL, n_outputs, step, outputs);
+    cadre_status status = cadre_run(strategy, function, step, NULL, n_outputs, outputs);
     if (!case_verdict(self, status, "the step")) {
         return false;
     }
@@ -557,7 +557,7 @@ void area_loss_scaling(struct conformance_case *self)
         }
         return;
     }
-    cadre_status status = cadre_run(strategy, scale, NULL, 1, &losses, &output);
+    cadre_status status = cadre_run(strategy, scale, &losses, NULL, 1, &output);
     if (!case_verdict(self, status, call)) {
         return;
     }

@@ -211,10 +211,10 @@ static cadre_status perform(
     *ret_outputs = NULL;
     switch (entry->context) {
     case IN_REPLICA:
-        return cadre_run(strategy, in_replica, NULL, 1, entry, ret_outputs);
+        return cadre_run(strategy, in_replica, entry, NULL, 1, ret_outputs);
     case IN_UPDATE:
         return cadre_variable_update(
-            strategy, entry->variable, in_update, entry->values, entry, NULL);
+            strategy, entry->variable, in_update, entry, entry->values, NULL);
     default:
         return entry->operation == READ ? CADRE_OK : in_cross(entry);
     }
@@ -310,7 +310,7 @@ static json_t *components_of(
         json_array_append(list, case_json(self, only));
         return list;
     }
-    return case_ok(self, cadre_run(strategy, in_replica, NULL, 1, &read, &outputs), "reading")
+    return case_ok(self, cadre_run(strategy, in_replica, &read, NULL, 1, &outputs), "reading")
                ? case_results(self, outputs, 0)
                : NULL;
 }

@@ -37,7 +37,7 @@ static cadre_parameter *create(cadre_strategy *strategy, const cadre_tensor *lik
 /* A step, since a program goes on from behind one. */
 static void step(cadre_strategy *strategy)
 {
-    CADRE_CHECK(cadre_run(strategy, do_nothing, NULL, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(strategy, do_nothing, NULL, NULL, 0, NULL));
 }
 
 json_t *sharded_save(struct conformance_case *self)

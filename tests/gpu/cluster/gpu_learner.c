@@ -211,7 +211,7 @@ static void train(struct learner *learner)
             if (learner->pace_ms > 0) {
                 poll(NULL, 0, (int)learner->pace_ms);
             }
-            CADRE_CHECK(cadre_run(strategy, step, batch, 0, learner, NULL));
+            CADRE_CHECK(cadre_run(strategy, step, learner, batch, 0, NULL));
         }
         if (learner->save != 0) {
             maybe_end(learner, "save");

@@ -85,11 +85,11 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
         strategy->state_part->checkpointer->folder = folder;
         make_variables(strategy, 5);
         for (int i = 0; i < 3; i++) {
-            assert_public_ok(cadre_run(strategy, count_step, NULL, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, count_step, NULL, NULL, 0, NULL));
         }
         assert_public_ok(cadre_save(strategy, true));
         assert_public_ok(cadre_save(strategy, true)); /* the same once more */
-        assert_public_ok(cadre_run(strategy, count_step, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, count_step, NULL, NULL, 0, NULL));
         assert_public_ok(cadre_save(strategy, true));
         size_t size = state_of(strategy, before);
         cadre_strategy_release(strategy);

@@ -212,7 +212,7 @@ static void replicas_make_tensors_where_they_are(void **state)
     int32_t gpus[] = {0, -1, (int32_t)last()};
     cadre_strategy *strategy =
         gpu_strategy((const char *const[]){"GPU:0", "CPU:0", last() == 1 ? "GPU:1" : NULL, NULL});
-    assert_public_ok(cadre_run(strategy, make_tensors, NULL, 0, gpus, NULL));
+    assert_public_ok(cadre_run(strategy, make_tensors, gpus, NULL, 0, NULL));
     cadre_strategy_release(strategy);
     assert_public_error(cadre_tensor_create_on(NULL, CADRE_F32, 0, NULL, &tensor),
         CADRE_FAILED_PRECONDITION, "cadre_tensor_create_on");

@@ -77,7 +77,7 @@ static void components_are_where_the_replicas_are(void **state)
             assert_non_null(strstr(cadre_variable_device(mirrored, i), lists[at][i]));
         }
         assert_value(mirrored, 2.5f);
-        assert_public_ok(cadre_run(strategy, look, NULL, 0, mirrored, NULL));
+        assert_public_ok(cadre_run(strategy, look, mirrored, NULL, 0, NULL));
         cadre_strategy_release(strategy);
     }
 }
@@ -155,7 +155,7 @@ static void assignments_between_steps_reach_all_components(void **state)
             assert_value(variable, 0.25f);
             cadre_tensor_release(host);
             cadre_tensor_release(there);
-            assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
         }
         cadre_strategy_release(strategy);
     }
@@ -178,7 +178,7 @@ static void each_component_gets_its_own_value(void **state)
         cadre_strategy *strategy = gpu_strategy(lists[at]);
         cadre_variable *variable = variable_of(strategy, "v", 1, CADRE_AGGREGATION_NONE);
         cadre_per_replica *values = NULL;
-        assert_public_ok(cadre_run(strategy, make_value, NULL, 1, NULL, &values));
+        assert_public_ok(cadre_run(strategy, make_value, NULL, NULL, 1, &values));
         cadre_per_replica_retain(values);
         assert_public_ok(cadre_variable_assign_values(variable, CADRE_ASSIGN_ADD, values));
         for (uint32_t i = 0; i < variable->component_count; i++) {
@@ -210,8 +210,8 @@ static void updates_change_one_component_each(void **state)
         cadre_variable *variable = variable_of(strategy, "v", 1, CADRE_AGGREGATION_NONE);
         cadre_variable *other = variable_of(strategy, "other", 1, CADRE_AGGREGATION_NONE);
         cadre_per_replica *values = NULL;
-        assert_public_ok(cadre_run(strategy, make_value, NULL, 1, NULL, &values));
-        assert_public_ok(cadre_variable_update(strategy, variable, double_it, values, other, NULL));
+        assert_public_ok(cadre_run(strategy, make_value, NULL, NULL, 1, &values));
+        assert_public_ok(cadre_variable_update(strategy, variable, double_it, other, values, NULL));
         for (uint32_t i = 0; i < variable->component_count; i++) {
             const float sum = (float)i + 2;
             const float wanted[COUNT] = {sum, sum, sum, sum};
@@ -260,17 +260,17 @@ static void a_step_that_fails_is_undone(void **state)
             .second = variable_of(strategy, "w", 2, CADRE_AGGREGATION_NONE),
             .fails = true};
         for (int i = 0; i < 2; i++) {
-            assert_public_error(cadre_run(strategy, write_and_assign, NULL, 0, &stepping, NULL),
+            assert_public_error(cadre_run(strategy, write_and_assign, &stepping, NULL, 0, NULL),
                 CADRE_CANCELLED, "on purpose");
             assert_value(stepping.variable, 1);
             assert_value(stepping.second, 2);
         }
         stepping.fails = false;
-        assert_public_ok(cadre_run(strategy, write_and_assign, NULL, 0, &stepping, NULL));
+        assert_public_ok(cadre_run(strategy, write_and_assign, &stepping, NULL, 0, NULL));
         assert_value(stepping.variable, 5);
         assert_value(stepping.second, 3.5f);
         stepping.fails = true;
-        assert_public_error(cadre_run(strategy, write_and_assign, NULL, 0, &stepping, NULL),
+        assert_public_error(cadre_run(strategy, write_and_assign, &stepping, NULL, 0, NULL),
             CADRE_CANCELLED, "on purpose");
         assert_value(stepping.second, 3.5f);
         cadre_strategy_release(strategy);
@@ -300,7 +300,7 @@ static void assignments_of_replicas_are_combined(void **state)
             .variable = variable_of(strategy, "sum", 1, CADRE_AGGREGATION_SUM),
             .second = variable_of(strategy, "mean", 1, CADRE_AGGREGATION_MEAN)};
         bool single = strategy->local_replicas == 1;
-        assert_public_ok(cadre_run(strategy, assign_own, NULL, 0, &stepping, NULL));
+        assert_public_ok(cadre_run(strategy, assign_own, &stepping, NULL, 0, NULL));
         assert_value(stepping.variable, single ? 3 : 7);
         assert_value(stepping.second, single ? 2 : 3);
         cadre_strategy_release(strategy);
@@ -330,7 +330,7 @@ static void what_is_applied_is_read(void **state)
         cadre_strategy *strategy = gpu_strategy(lists[at]);
         cadre_variable *variable = variable_of(strategy, "v", 1, CADRE_AGGREGATION_NONE);
         assert_value(variable, 1);
-        assert_public_ok(cadre_run(strategy, ask_for_it, NULL, 0, variable, NULL));
+        assert_public_ok(cadre_run(strategy, ask_for_it, variable, NULL, 0, NULL));
         assert_value(variable, 9);
         for (uint32_t i = 0; i < variable->component_count; i++) {
             assert_null(variable->components[i].kept);
@@ -378,7 +378,7 @@ static void rows_are_scattered(void **state)
     {
         cadre_strategy *strategy = gpu_strategy(lists[at]);
         cadre_variable *variable = variable_of(strategy, "v", 1, CADRE_AGGREGATION_NONE);
-        assert_public_ok(cadre_run(strategy, scatter_in_step, NULL, 0, variable, NULL));
+        assert_public_ok(cadre_run(strategy, scatter_in_step, variable, NULL, 0, NULL));
         for (uint32_t i = 0; i < variable->component_count; i++) {
             gpu_assert_f32(
                 variable->components[i].device, variable->components[i].value, COUNT, wanted);

@@ -141,7 +141,7 @@ static void compare(struct subject *subject)
     cadre_strategy *strategies[2] = {step_strategy_gpus(), step_strategy_cpus()};
     cadre_per_replica *results[2][2];
     for (int i = 0; i < 2; i++) {
-        assert_public_ok(cadre_run(strategies[i], step, NULL, 2, subject, results[i]));
+        assert_public_ok(cadre_run(strategies[i], step, subject, NULL, 2, results[i]));
     }
     for (uint32_t at = 0; at < 2; at++) {
         for (int r = 0; r < STEP_REPLICAS; r++) {
@@ -235,7 +235,7 @@ static void tensors_of_one_call_are_in_one_memory(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cadre_strategy *strategy = step_strategy_gpus();
         enum misuse what = cases[i].what;
-        assert_public_error(cadre_run(strategy, misuse_step, NULL, 0, &what, NULL),
+        assert_public_error(cadre_run(strategy, misuse_step, &what, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, cases[i].part);
         cadre_strategy_release(strategy);
     }
@@ -247,7 +247,7 @@ static void replicas_whose_tensors_are_elsewhere_are_told(void **state)
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
     enum misuse what = HALF_HOST;
-    cadre_status status = cadre_run(strategy, misuse_step, NULL, 0, &what, NULL);
+    cadre_status status = cadre_run(strategy, misuse_step, &what, NULL, 0, NULL);
     assert_int_equal(status, step_connected ? CADRE_INVALID_ARGUMENT : CADRE_OK);
     if (step_connected) {
         assert_non_null(strstr(cadre_error_message(), "with f32 [4, 3] on its GPU (collective"));
@@ -274,7 +274,7 @@ static void empty_tensors_and_lists_are_fine(void **state)
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
     cadre_per_replica *results[2];
-    assert_public_ok(cadre_run(strategy, small_step, NULL, 2, NULL, results));
+    assert_public_ok(cadre_run(strategy, small_step, NULL, NULL, 2, results));
     step_assert_f32(
         cadre_local_results(results[1], 0)[0], 4, (const float[]){0.5F, 2.0F, 3.5F, 5.0F});
     cadre_strategy_release(strategy);

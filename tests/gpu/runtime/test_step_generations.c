@@ -135,11 +135,11 @@ static void check_generations(enum where where)
     uint64_t begun = standin_calls("ncclCommInitRankConfig");
     for (int i = 0; i < GENERATIONS; i++) {
         model.fails = true;
-        assert_int_equal(cadre_run(strategy, step, NULL, 0, &model, NULL), CADRE_DATA_LOSS);
+        assert_int_equal(cadre_run(strategy, step, &model, NULL, 0, NULL), CADRE_DATA_LOSS);
         cadre_tensor_release(model.lent);
         model.lent = NULL;
         model.fails = false;
-        assert_public_ok(cadre_run(strategy, step, NULL, 0, &model, NULL));
+        assert_public_ok(cadre_run(strategy, step, &model, NULL, 0, NULL));
         if (i == WARM) {
             before = look();
         }

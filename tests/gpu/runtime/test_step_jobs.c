@@ -120,7 +120,7 @@ static void train(cadre_strategy *strategy, struct model *model)
         cadre_dataset_batch(cadre_dataset_range(0, SAMPLES, 1), BATCH, false), NULL, &data));
     while (cadre_next_epoch(data, EPOCHS, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, step, batch, 1, model, &output));
+            CADRE_CHECK(cadre_run(strategy, step, model, batch, 1, &output));
         }
     }
 }

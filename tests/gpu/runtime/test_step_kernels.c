@@ -94,7 +94,7 @@ static cadre_status train(cadre_strategy *strategy, struct model *model, float w
         strategy, cadre_dataset_batch(cadre_dataset_range(0, ROWS, 1), 7, false), NULL, &data));
     while (cadre_next_epoch(data, 2, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_TRY(cadre_run(strategy, train_step, batch, 1, model, &result));
+            CADRE_TRY(cadre_run(strategy, train_step, model, batch, 1, &result));
         }
     }
     const float *read = cadre_variable_read(NULL, model->weights);
@@ -175,13 +175,13 @@ static void a_kernel_that_fails_fails_the_step_for_good(void **state)
         char part[64];
         snprintf(part, sizeof part, "replica %u: work on its GPU %u failed", replica, replica);
         assert_public_error(
-            cadre_run(strategy, failing_step, NULL, 1, &failing, &result), CADRE_INTERNAL, part);
+            cadre_run(strategy, failing_step, &failing, NULL, 1, &result), CADRE_INTERNAL, part);
         assert_non_null(strstr(
             cadre_error_message(), "(a kernel launched before failed): cudaErrorIllegalAddress"));
         assert_non_null(strstr(cadre_error_message(), "takes no more work of this process"));
         struct failing none = {0};
         assert_public_error(
-            cadre_run(strategy, failing_step, NULL, 1, &none, &result), CADRE_INTERNAL, part);
+            cadre_run(strategy, failing_step, &none, NULL, 1, &result), CADRE_INTERNAL, part);
         cadre_strategy_release(strategy);
         if (!step_fault_heal()) {
             return;
@@ -196,7 +196,7 @@ static void a_function_that_fails_with_work_under_way_is_undone(void **state)
     cadre_per_replica *result;
     for (int i = 0; i < 3; i++) {
         struct failing failing = {.fails = i < 2};
-        cadre_status status = cadre_run(strategy, failing_step, NULL, 1, &failing, &result);
+        cadre_status status = cadre_run(strategy, failing_step, &failing, NULL, 1, &result);
         assert_int_equal(status, i < 2 ? CADRE_DATA_LOSS : CADRE_OK);
     }
     cadre_strategy_release(strategy);
@@ -234,7 +234,7 @@ static int hang(void)
     cadre_strategy *strategy = step_strategy_gpus();
     cadre_per_replica *result;
     fault_arm("replica.rest", 1); /* a short patience */
-    cadre_run(strategy, failing_step, NULL, 1, &failing, &result);
+    cadre_run(strategy, failing_step, &failing, NULL, 1, &result);
     return 0;
 }
 

@@ -150,7 +150,7 @@ static void pieces_are_in_the_memory_of_their_devices(void **state)
 {
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
-    assert_public_ok(cadre_run(strategy, place, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, place, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -184,7 +184,7 @@ static void a_copy_is_in_the_order_of_both_streams(void **state)
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
     for (int i = 0; i < 5; i++) {
-        assert_public_ok(cadre_run(strategy, overwrite, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, overwrite, NULL, NULL, 0, NULL));
     }
     cadre_strategy_release(strategy);
 }
@@ -231,7 +231,7 @@ static void functions_run_with_their_device_bound(void **state)
 {
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
-    assert_public_ok(cadre_run(strategy, look_everywhere, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, look_everywhere, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -279,7 +279,7 @@ static void a_kernel_that_fails_on_the_second_device_fails_the_step(void **state
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
     struct breaking breaking = {.wild = true};
-    assert_public_error(cadre_run(strategy, break_second, NULL, 0, &breaking, NULL), CADRE_INTERNAL,
+    assert_public_error(cadre_run(strategy, break_second, &breaking, NULL, 0, NULL), CADRE_INTERNAL,
         "replica 1: work on its GPU 3 failed");
     assert_non_null(strstr(cadre_error_message(), "GPU 3 takes no more work of this process"));
     cadre_strategy_release(strategy);
@@ -291,7 +291,7 @@ static int hang(void)
     cadre_strategy *strategy = pairs_strategy();
     struct breaking breaking = {.hangs = true};
     fault_arm("replica.rest", 1); /* a short patience */
-    cadre_run(strategy, break_second, NULL, 0, &breaking, NULL);
+    cadre_run(strategy, break_second, &breaking, NULL, 0, NULL);
     return 0;
 }
 

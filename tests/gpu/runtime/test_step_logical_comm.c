@@ -125,7 +125,7 @@ static void a_model_parallel_product_is_summed_both_ways(void **state)
     uint64_t formed = standin_calls("ncclCommInitRankConfig");
     for (int i = 0; i < 3; i++) {
         cadre_per_replica *results[3];
-        assert_public_ok(cadre_run(strategy, product_step, NULL, 3, NULL, results));
+        assert_public_ok(cadre_run(strategy, product_step, NULL, NULL, 3, results));
         for (uint32_t r = 0; r < STEP_REPLICAS; r++) {
             cadre_tensor *const *parts[3];
             for (int k = 0; k < 3; k++) {
@@ -170,11 +170,11 @@ static void without_a_library_the_reason_is_told(void **state)
 {
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "/nowhere/libnccl.so", NULL));
+    assert_public_ok(cadre_run(strategy, ask, "/nowhere/libnccl.so", NULL, 0, NULL));
     cadre_strategy_release(strategy);
     strategy = step_strategy((const char *const[]){"CPU:0", "CPU:2"}, 2);
     assert_public_ok(pairs_assign(strategy, 4, 2));
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "which is on the CPU", NULL));
+    assert_public_ok(cadre_run(strategy, ask, "which is on the CPU", NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -183,7 +183,7 @@ static void one_that_is_refused_leaves_the_rest(void **state)
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
     standin_fail("ncclForm", 2, ncclSystemError);
-    assert_public_ok(cadre_run(strategy, ask, NULL, 0, "NCCL refused replica", NULL));
+    assert_public_ok(cadre_run(strategy, ask, "NCCL refused replica", NULL, 0, NULL));
     standin_heal();
     assert_int_equal(cadre_finish(strategy), 0);
 }
@@ -218,10 +218,10 @@ static void replicas_that_ask_for_different_ones_are_named(void **state)
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
     struct asking asking = {.differs = true};
-    assert_public_error(cadre_run(strategy, ask_apart, NULL, 0, &asking, NULL),
+    assert_public_error(cadre_run(strategy, ask_apart, &asking, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "cadre_logical_nccl_comm(CADRE_LOGICAL_WITHIN_REPLICA)");
     struct asking fine = {0};
-    assert_public_ok(cadre_run(strategy, ask_apart, NULL, 0, &fine, NULL));
+    assert_public_ok(cadre_run(strategy, ask_apart, &fine, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -231,10 +231,10 @@ static void one_that_fails_ends_the_forming(void **state)
     cadre_strategy *strategy = pairs_strategy();
     struct asking asking = {.fails = true};
     for (int i = 0; i < 2; i++) { /* before there is one, and with one of an earlier mesh */
-        assert_public_error(cadre_run(strategy, ask_apart, NULL, 0, &asking, NULL), CADRE_DATA_LOSS,
+        assert_public_error(cadre_run(strategy, ask_apart, &asking, NULL, 0, NULL), CADRE_DATA_LOSS,
             "it is damaged");
         struct asking fine = {0};
-        assert_public_ok(cadre_run(strategy, ask_apart, NULL, 0, &fine, NULL));
+        assert_public_ok(cadre_run(strategy, ask_apart, &fine, NULL, 0, NULL));
     }
     cadre_strategy_release(strategy);
 }

@@ -50,7 +50,7 @@ static void a_replica_knows_its_device(void **state)
     cadre_strategy *strategies[2] = {step_strategy_cpus(), step_strategy_gpus()};
     for (int i = 0; i < 2; i++) {
         bool gpus = i == 1;
-        assert_public_ok(cadre_run(strategies[i], look_step, NULL, 0, &gpus, NULL));
+        assert_public_ok(cadre_run(strategies[i], look_step, &gpus, NULL, 0, NULL));
         cadre_strategy_release(strategies[i]);
     }
     assert_int_equal(cadre_replica_gpu(NULL), -1);
@@ -84,7 +84,7 @@ static void warnings_of(const char *const devices[], char *text, size_t size)
     cadre_strategy *strategy = step_strategy(devices, 2);
     cadre_status status = CADRE_OK;
     for (int i = 0; i < 2 && status == CADRE_OK; i++) {
-        status = cadre_run(strategy, sum_step, NULL, 0, NULL, NULL);
+        status = cadre_run(strategy, sum_step, NULL, NULL, 0, NULL);
     }
     cadre_strategy_release(strategy);
     assert_true(dup2(before, STDERR_FILENO) >= 0);
@@ -197,7 +197,7 @@ static void compare_reading(struct reading *reading)
             assert_public_ok(cadre_next(data[1], &batches[1]));
             for (int i = 0; i < 2; i++) {
                 assert_public_ok(
-                    cadre_run(strategies[i], read_step, batches[i], 1, reading, &results[i]));
+                    cadre_run(strategies[i], read_step, reading, batches[i], 1, &results[i]));
             }
             for (int r = 0; r < STEP_REPLICAS; r++) {
                 step_assert_same(
@@ -270,7 +270,7 @@ static void the_steady_state_asks_for_no_memory(void **state)
     while (cadre_next_epoch(data, epochs, &epoch)) {
         gets = epoch == 4 ? tensor_memory_counts(TENSOR_MEMORY_PINNED).gets : gets;
         while (cadre_next(data, &batch) == CADRE_OK) {
-            assert_public_ok(cadre_run(strategy, read_step, batch, 1, &reading, &result));
+            assert_public_ok(cadre_run(strategy, read_step, &reading, batch, 1, &result));
         }
     }
     assert_true(gets > 0);
@@ -297,7 +297,7 @@ static void reduce_all(cadre_strategy *strategy, cadre_tensor *ret[RESULTS])
     const int32_t axes[2] = {0, 1};
     cadre_per_replica *made[2];
     cadre_per_replica *reduced;
-    assert_public_ok(cadre_run(strategy, make_step, NULL, 2, NULL, made));
+    assert_public_ok(cadre_run(strategy, make_step, NULL, NULL, 2, made));
     assert_public_ok(cadre_reduce(strategy, CADRE_SUM, made[0], CADRE_AXIS_NONE, &ret[0]));
     assert_public_ok(cadre_reduce(strategy, CADRE_MEAN, made[1], 0, &ret[1]));
     assert_public_ok(cadre_reduce_values(strategy, CADRE_SUM, made[0], axes, 2, &ret[2]));
@@ -352,7 +352,7 @@ static cadre_status merge_step(
     const int64_t dims[1] = {3};
     cadre_tensor *own;
     CADRE_TRY(step_vector(replica, CADRE_F32, 1, dims, &own));
-    cadre_status status = cadre_merge_call(replica, merge, &own, 1, 1, user, outputs);
+    cadre_status status = cadre_merge_call(replica, merge, user, &own, 1, 1, outputs);
     cadre_tensor_release(own);
     return status;
 }
@@ -362,7 +362,7 @@ static void a_merge_call_is_given_tensors_of_devices(void **state)
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
     cadre_per_replica *result;
-    assert_public_ok(cadre_run(strategy, merge_step, NULL, 1, NULL, &result));
+    assert_public_ok(cadre_run(strategy, merge_step, NULL, NULL, 1, &result));
     step_assert_f32(cadre_local_results(result, 0)[1], 3, (const float[]){1, 4, 7});
     cadre_strategy_release(strategy);
 }

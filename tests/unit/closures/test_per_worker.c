@@ -313,7 +313,7 @@ static void scheduling_is_checked(void **state)
     assert_false(cadre_closure_cancelled(NULL));
     assert_int_equal(cadre_workers_connected(other), 0);
     cadre_remote_value_release(NULL);
-    assert_public_ok(cadre_run(s, call_in_replica, NULL, 0, &stage, NULL));
+    assert_public_ok(cadre_run(s, call_in_replica, &stage, NULL, 0, NULL));
     cadre_tensor_release(tensor);
     cadre_strategy_release(other);
     stage_close(&stage);

@@ -118,7 +118,7 @@ static void save_trained(const char *folder)
     variable(strategy, "v", 7);
     trained(strategy);
     create(strategy, "flag", CADRE_BOOL, 0, NULL, NULL);
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     fake_end(strategy);
 }
@@ -204,7 +204,7 @@ static void large_ones_are_streamed(void **state)
     cadre_strategy *strategy = begin(3, 3, folder);
     variable(strategy, "v", 1);
     cadre_parameter *parameter = create(strategy, "w", CADRE_F32, 2, dims, &random);
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     assert_true(fake_counts().largest <= (size_t)4 << 20);
     assert_public_ok(cadre_parameter_read(parameter, &value, NULL));
@@ -298,12 +298,12 @@ static void a_lost_server_costs_one_checkpoint(void **state)
     const double ones[20] = {1};
     static const int64_t dims[] = {10, 2};
     assert_public_ok(cadre_tensor_from_data(CADRE_F64, 2, dims, ones, &one));
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     bool met = true;
     uint64_t nth = 1;
     for (; met; nth++) {
-        assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
         fault_arm("client.", nth);
         cadre_status status = cadre_save(strategy, true);
         met = fault_disarm();

@@ -78,7 +78,7 @@ static void training_goes_on_from_other_shards(void **state)
             cadre_strategy *strategy = begin(shards[pair], folder);
             cadre_parameter *parameter = create(strategy, kind);
             train(parameter, 0, 5);
-            assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
             assert_public_ok(cadre_save(strategy, true));
             train(parameter, 5, 8);
             assert_public_ok(cadre_parameter_pull(parameter, wanted, NULL));
@@ -223,7 +223,7 @@ static void steps_are_numbered_on_after_a_checkpoint(void **state)
         assert_public_ok(contribute(parameter, 1, step));
         assert_public_ok(contribute(parameter, 1, step));
     }
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     cadre_strategy_release(strategy);
     for (size_t i = 0; i < sizeof shards / sizeof shards[0]; i++) {

@@ -74,7 +74,7 @@ static int program(void)
     cadre_normalization_release(normalization);
     CADRE_CHECK(cadre_variable_create(strategy, "steps", CADRE_F64, 0, NULL, NULL, &steps));
     while (cadre_strategy_position(strategy) < STEPS) {
-        CADRE_CHECK(cadre_run(strategy, step, NULL, 0, steps, NULL));
+        CADRE_CHECK(cadre_run(strategy, step, steps, NULL, 0, NULL));
     }
     return cadre_finish(strategy);
 }

@@ -312,7 +312,7 @@ static void evaluate(cadre_distributed_dataset *data, uint64_t epochs)
         return;
     }
     while (cadre_next(data, &batch) == CADRE_OK) {
-        CADRE_CHECK(cadre_run(strategy, measure, batch, 1, NULL, &output));
+        CADRE_CHECK(cadre_run(strategy, measure, NULL, batch, 1, &output));
         evaluated = evaluated * 31 + (uint64_t)output_of(output);
     }
 }
@@ -371,7 +371,7 @@ int elastic_program(void)
         passes.epochs++;
         while (passes.before_next++, cadre_next(data, &batch) == CADRE_OK) {
             passes.before_run++;
-            CADRE_CHECK(cadre_run(strategy, train, batch, 1, NULL, &output));
+            CADRE_CHECK(cadre_run(strategy, train, NULL, batch, 1, &output));
             passes.behind_run++;
             between_steps(output);
             note_bytes(epoch);
@@ -398,7 +398,7 @@ int elastic_bare_program(void)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     for (int i = 0; i < 3; i++) {
-        CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+        CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     }
     fault_die("DIE_FINISH", 0);
     return cadre_finish(strategy);
@@ -438,7 +438,7 @@ static void phase(const char *name, int64_t weight)
         begin_phase();
         while (cadre_next(data, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_barrier());
-            CADRE_CHECK(cadre_run(strategy, add, batch, 0, &weight, NULL));
+            CADRE_CHECK(cadre_run(strategy, add, &weight, batch, 0, NULL));
             if (weight == 2) {
                 mark_leave("second", 0);
             }

@@ -54,14 +54,14 @@ static bool look(const struct mistake *mistake)
     open_stand(&stand);
     cadre_status status = mistake->outside != NULL
                               ? mistake->outside(&stand)
-                              : cadre_run(stand.strategy, inside, NULL, 0, &stand, NULL);
+                              : cadre_run(stand.strategy, inside, &stand, NULL, 0, NULL);
     const char *said = status == CADRE_OK ? "" : cadre_error_message();
     bool good = status == mistake->status && said[0] != '\0' && strstr(said, mistake->says) != NULL;
     if (!good) {
         print_error("%s: %s: %s\n", mistake->what, cadre_status_name(status), said);
     }
     /* What was wrong is over. */
-    if (cadre_run(stand.strategy, training_nothing, NULL, 0, NULL, NULL) != CADRE_OK) {
+    if (cadre_run(stand.strategy, training_nothing, NULL, NULL, 0, NULL) != CADRE_OK) {
         print_error("%s: then %s\n", mistake->what, cadre_error_message());
         good = false;
     }

@@ -310,7 +310,7 @@ static void evaluate(cadre_distributed_dataset *tests, uint64_t epochs)
     cadre_per_replica *batch;
     if (tests != NULL && cadre_next_epoch(tests, epochs, NULL)) {
         while (take(tests, &batch)) {
-            CADRE_CHECK(cadre_run(strategy, look, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, look, NULL, batch, 0, NULL));
         }
     }
 }
@@ -353,7 +353,7 @@ int pipelines_program(void)
     while (cadre_next_epoch(data, PIPELINES_EPOCHS, &epoch)) {
         while (take(data, &batch)) {
             uint64_t position = cadre_strategy_position(strategy);
-            CADRE_CHECK(cadre_run(strategy, count, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, count, NULL, batch, 0, NULL));
             mark_leave("applied", position);
         }
         evaluate(tests, epoch + 1);

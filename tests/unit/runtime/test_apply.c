@@ -95,7 +95,7 @@ static void test_it_writes_when_the_step_is_through(void **state)
     for (uint32_t replicas = 1; replicas <= 3; replicas++) {
         struct plan plan = begin(replicas);
         for (uint32_t step = 1; step <= STEPS; step++) {
-            assert_public_ok(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL));
+            assert_public_ok(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL));
             assert_values(&plan, (float)step);
             assert_int_equal(plan.calls, step * replicas);
         }
@@ -112,10 +112,10 @@ static void test_functions_are_called_in_order(void **state)
     (void)state;
     struct plan plan = begin(2);
     plan.functions = 3; /* + 1, * 2, * 2 */
-    assert_public_ok(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL));
     assert_values(&plan, 4);
     plan.functions = 0;
-    assert_public_ok(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL));
     assert_values(&plan, 4); /* those of the step before are forgotten */
     cadre_strategy_release(plan.strategy);
 }
@@ -125,13 +125,13 @@ static void test_a_step_that_fails_applies_nothing(void **state)
     (void)state;
     struct plan plan = begin(2);
     for (plan.failing = 0; plan.failing < 2; plan.failing++) {
-        assert_public_error(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL), CADRE_DATA_LOSS,
+        assert_public_error(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL), CADRE_DATA_LOSS,
             "as it is told");
         assert_int_equal(plan.calls, 0);
         assert_values(&plan, 0);
     }
     plan.failing = UINT32_MAX;
-    assert_public_ok(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL));
     assert_values(&plan, 1);
     cadre_strategy_release(plan.strategy);
 }
@@ -149,7 +149,7 @@ static void overreach(cadre_replica *replica, void *user)
         cadre_on_apply(replica, increment, plan) == CADRE_FAILED_PRECONDITION &&
         cadre_variable_assign_literal(replica, plan->variable, CADRE_ASSIGN, 7) ==
             CADRE_FAILED_PRECONDITION &&
-        cadre_run(plan->strategy, train, NULL, 0, plan, NULL) == CADRE_FAILED_PRECONDITION;
+        cadre_run(plan->strategy, train, plan, NULL, 0, NULL) == CADRE_FAILED_PRECONDITION;
     atomic_fetch_add(&plan->wrong, !refused);
     atomic_fetch_add(&plan->calls, 1);
     cadre_tensor_release(tensor);
@@ -167,7 +167,7 @@ static void test_nothing_that_can_fail_is_allowed_there(void **state)
 {
     (void)state;
     struct plan plan = begin(2);
-    assert_public_ok(cadre_run(plan.strategy, ask_for_overreach, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, ask_for_overreach, &plan, NULL, 0, NULL));
     assert_int_equal(plan.calls, 2);
     assert_int_equal(plan.wrong, 0);
     assert_values(&plan, 0);
@@ -196,14 +196,14 @@ static void test_bad_calls(void **state)
     assert_public_error(cadre_on_apply(NULL, increment, &plan), CADRE_FAILED_PRECONDITION,
         "cadre_on_apply was called outside of a replica function");
     plan.functions = 0;
-    assert_public_error(cadre_run(plan.strategy, ask_wrongly, NULL, 0, &plan, NULL),
+    assert_public_error(cadre_run(plan.strategy, ask_wrongly, &plan, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "function");
     plan.functions = APPLY_MAX + 1;
-    assert_public_error(cadre_run(plan.strategy, ask_wrongly, NULL, 0, &plan, NULL),
+    assert_public_error(cadre_run(plan.strategy, ask_wrongly, &plan, NULL, 0, NULL),
         CADRE_RESOURCE_EXHAUSTED, "more than 8 times");
     assert_values(&plan, 0);
     plan.functions = APPLY_MAX;
-    assert_public_ok(cadre_run(plan.strategy, ask_wrongly, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, ask_wrongly, &plan, NULL, 0, NULL));
     assert_values(&plan, APPLY_MAX);
     cadre_strategy_release(plan.strategy);
 }
@@ -220,7 +220,7 @@ static int run_task(void)
     CADRE_CHECK(
         cadre_variable_create(plan.strategy, "weights", CADRE_F32, 1, dims, NULL, &plan.variable));
     for (int step = 0; step < STEPS; step++) {
-        CADRE_CHECK(cadre_run(plan.strategy, train, NULL, 0, &plan, NULL));
+        CADRE_CHECK(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL));
     }
     const float *values = cadre_variable_read(NULL, plan.variable);
     if (values[0] != 62 || plan.wrong > 0) { /* 2, 6, 14, 30, 62 */
@@ -233,7 +233,7 @@ static int run_task(void)
 static void *run_meanwhile(void *user)
 {
     struct plan *plan = user;
-    cadre_status status = cadre_run(plan->strategy, train, NULL, 0, plan, NULL);
+    cadre_status status = cadre_run(plan->strategy, train, plan, NULL, 0, NULL);
     atomic_fetch_add(&plan->wrong, status != CADRE_FAILED_PRECONDITION);
     return NULL;
 }
@@ -260,7 +260,7 @@ static void test_other_threads_wait_for_the_end(void **state)
 {
     (void)state;
     struct plan plan = begin(2);
-    assert_public_ok(cadre_run(plan.strategy, ask_for_the_try, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(plan.strategy, ask_for_the_try, &plan, NULL, 0, NULL));
     assert_int_equal(plan.calls, 2);
     assert_int_equal(plan.wrong, 0);
     cadre_strategy_release(plan.strategy);

@@ -98,12 +98,12 @@ static void all_come_to_the_sum_in_any_order_and_size(void **state)
             .order = orders[i % 4],
             .options = {.first_bytes = i % 2 == 0 ? 16 : 0, .bucket_bytes = sizes[i / 4]}};
         make_tensors(&bucketed);
-        assert_public_ok(cadre_run(strategy, step, NULL, 0, &bucketed, NULL));
+        assert_public_ok(cadre_run(strategy, step, &bucketed, NULL, 0, NULL));
         assert_summed(&bucketed, bucketed.count);
         release_tensors(&bucketed);
     }
     struct bucketed none = {.count = 0};
-    assert_public_ok(cadre_run(strategy, step, NULL, 0, &none, NULL));
+    assert_public_ok(cadre_run(strategy, step, &none, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -125,7 +125,7 @@ static void a_bucket_closes_once_it_is_as_large(void **state)
     struct bucketed bucketed = {
         .count = TENSORS - 1, .options = {.first_bytes = 17, .bucket_bytes = 48}}; /* 2, 3, 3, 3 */
     make_tensors(&bucketed);
-    assert_public_error(cadre_run(strategy, count_step, NULL, 0, &bucketed, NULL),
+    assert_public_error(cadre_run(strategy, count_step, &bucketed, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "(collective 5 of step 0)");
     release_tensors(&bucketed);
     cadre_strategy_release(strategy);
@@ -167,7 +167,7 @@ static void a_bucket_starts_when_its_last_gradient_is_ready(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct bucketed bucketed = {.count = 2};
     make_tensors(&bucketed);
-    assert_public_ok(cadre_run(strategy, overlap_step, NULL, 0, &bucketed, NULL));
+    assert_public_ok(cadre_run(strategy, overlap_step, &bucketed, NULL, 0, NULL));
     assert_summed(&bucketed, 2);
     release_tensors(&bucketed);
     cadre_strategy_release(strategy);
@@ -180,7 +180,7 @@ static void replicas_that_disagree_are_told(void **state)
     struct bucketed bucketed = {
         .count = 6, .options = {.first_bytes = 16, .bucket_bytes = 32}, .other = 48};
     make_tensors(&bucketed);
-    assert_public_error(cadre_run(strategy, step, NULL, 0, &bucketed, NULL), CADRE_INVALID_ARGUMENT,
+    assert_public_error(cadre_run(strategy, step, &bucketed, NULL, 0, NULL), CADRE_INVALID_ARGUMENT,
         "with 3 tensors, the first f32 [4] (collective 2 of step 0)");
     release_tensors(&bucketed);
     cadre_strategy_release(strategy);
@@ -193,12 +193,12 @@ static void one_that_was_never_ready_is_named(void **state)
     struct bucketed bucketed = {
         .count = 6, .missing = 2, .options = {.first_bytes = 16, .bucket_bytes = 32}};
     make_tensors(&bucketed);
-    assert_public_error(cadre_run(strategy, step, NULL, 0, &bucketed, NULL),
+    assert_public_error(cadre_run(strategy, step, &bucketed, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "tensor 4 of 6 was not ready");
     release_tensors(&bucketed);
     struct bucketed good = {.count = 6};
     make_tensors(&good);
-    assert_public_ok(cadre_run(strategy, step, NULL, 0, &good, NULL));
+    assert_public_ok(cadre_run(strategy, step, &good, NULL, 0, NULL));
     assert_summed(&good, 6);
     release_tensors(&good);
     cadre_strategy_release(strategy);
@@ -215,7 +215,7 @@ static void buckets_that_nobody_waits_for_end_with_the_function(void **state)
             .forgets = true,
             .options = {.first_bytes = 32, .bucket_bytes = 32}};
         make_tensors(&bucketed);
-        assert_public_ok(cadre_run(strategy, step, NULL, 0, &bucketed, NULL));
+        assert_public_ok(cadre_run(strategy, step, &bucketed, NULL, 0, NULL));
         assert_summed(&bucketed, 4);
         training_assert_f32(bucketed.tensors[1][4], 4, (const float[]){104, 1, 2, 3});
         assert_public_error(cadre_buckets_ready(bucketed.kept, 4), CADRE_FAILED_PRECONDITION,
@@ -283,7 +283,7 @@ static void misuse_is_refused(void **state)
         cadre_strategy *strategy = training_strategy(REPLICAS);
         struct misused misused = {.what = cases[i].what};
         make_tensors(&misused.bucketed);
-        assert_public_error(cadre_run(strategy, misuse_step, NULL, 0, &misused, NULL),
+        assert_public_error(cadre_run(strategy, misuse_step, &misused, NULL, 0, NULL),
             cases[i].status, cases[i].part);
         release_tensors(&misused.bucketed);
         cadre_strategy_release(strategy);
@@ -303,12 +303,12 @@ static void without_memory_the_step_fails(void **state)
         struct bucketed bucketed = {.count = 3};
         make_tensors(&bucketed);
         fault_arm(points[i], 1);
-        assert_public_error(cadre_run(strategy, step, NULL, 0, &bucketed, NULL),
+        assert_public_error(cadre_run(strategy, step, &bucketed, NULL, 0, NULL),
             CADRE_RESOURCE_EXHAUSTED, "no memory for buckets");
         assert_true(fault_disarm());
         release_tensors(&bucketed);
         make_tensors(&bucketed);
-        assert_public_ok(cadre_run(strategy, step, NULL, 0, &bucketed, NULL));
+        assert_public_ok(cadre_run(strategy, step, &bucketed, NULL, 0, NULL));
         assert_summed(&bucketed, 3);
         release_tensors(&bucketed);
         cadre_strategy_release(strategy);

@@ -59,7 +59,7 @@ static cadre_status count_step(
 static void run_steps(cadre_strategy *strategy, int count)
 {
     for (int i = 0; i < count; i++) {
-        assert_public_ok(cadre_run(strategy, count_step, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, count_step, NULL, NULL, 0, NULL));
     }
 }
 
@@ -441,7 +441,7 @@ static void misuse_is_told(void **state)
     char names[1024];
     cadre_strategy *strategy = fresh(1, 0, &folder);
     number(strategy, "w", CADRE_F32, 1, 0);
-    assert_public_error(cadre_run(strategy, save_in_step, NULL, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, save_in_step, NULL, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "inside a replica function");
     assert_string_equal(names_in(folder, names), "");
     cadre_strategy_release(strategy);

@@ -86,7 +86,7 @@ static void train(const char *folder, unsigned calls, int say)
     cadre_variable *variable = start(folder, &strategy);
     calls_left = calls;
     for (int i = 0; i < STEPS; i++) {
-        CHILD_REQUIRE(cadre_run(strategy, count_step, NULL, 0, variable, NULL) == CADRE_OK);
+        CHILD_REQUIRE(cadre_run(strategy, count_step, variable, NULL, 0, NULL) == CADRE_OK);
         CHILD_REQUIRE(cadre_save(strategy, true) == CADRE_OK);
         uint64_t published = cadre_checkpoint_latest(strategy);
         CHILD_REQUIRE(write(say, &published, sizeof published) == sizeof published);

@@ -157,7 +157,7 @@ static void run_together(const char *cluster, uint32_t task)
     REQUIRE(cadre_strategy_default(&strategy) == CADRE_OK);
     REQUIRE(cadre_rank() == task && cadre_world_size() == TASKS);
     REQUIRE(cadre_strategy_is_chief(strategy) == (task == 0));
-    REQUIRE(cadre_run(strategy, count, NULL, 1, NULL, &counted) == CADRE_OK);
+    REQUIRE(cadre_run(strategy, count, NULL, NULL, 1, &counted) == CADRE_OK);
     const cadre_tensor *sum = cadre_local_results(counted, 0)[0];
     REQUIRE(*(const int64_t *)cadre_tensor_const_data(sum) == TASKS);
     REQUIRE(cadre_cluster_resolver_cadre(&resolver) == CADRE_OK);

@@ -172,13 +172,13 @@ static void all_reduce_gives_each_replica_the_sum(void **state)
     cadre_tensor *values[2] = {
         training_f32(2, (const float[]){39, 2}), training_f32(2, (const float[]){3, 41})};
     struct sums sums = {.op = CADRE_SUM, .values = values, .count = 1};
-    assert_public_ok(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL));
+    assert_public_ok(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL));
     training_assert_f32(values[0], 2, (const float[]){42, 43});
     training_assert_f32(values[1], 2, (const float[]){42, 43});
     sums.op = CADRE_MEAN;
     ((float *)cadre_tensor_data(values[0]))[0] = 2;
     ((float *)cadre_tensor_data(values[1]))[0] = 6;
-    assert_public_ok(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL));
+    assert_public_ok(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL));
     training_assert_f32(values[0], 2, (const float[]){4, 43});
     training_assert_f32(values[1], 2, (const float[]){4, 43});
     cadre_tensor_release(values[0]);
@@ -199,7 +199,7 @@ static void every_op_combines_element_by_element(void **state)
         cadre_tensor *values[3] = {training_f32(2, (const float[]){1, -4}),
             training_f32(2, (const float[]){2, 1}), training_f32(2, (const float[]){3, 1})};
         struct sums sums = {.op = (cadre_reduce_op)op, .values = values, .count = 1};
-        assert_public_ok(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL));
+        assert_public_ok(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL));
         for (int r = 0; r < 3; r++) {
             training_assert_f32(values[r], 2, wanted[op]);
             cadre_tensor_release(values[r]);
@@ -239,7 +239,7 @@ static void results_may_go_elsewhere(void **state)
     }
     apart.outputs[0] = training_f32(2, (const float[]){0, 0});
     apart.outputs[1] = apart.inputs[1][1];
-    assert_public_ok(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL));
+    assert_public_ok(cadre_run(strategy, apart_step, &apart, NULL, 0, NULL));
     training_assert_f32(apart.inputs[0][0], 2, (const float[]){2, 3});
     training_assert_f32(apart.outputs[0], 2, (const float[]){2, 3});
     training_assert_f32(apart.inputs[1][0], 2, (const float[]){3, 4});
@@ -247,17 +247,17 @@ static void results_may_go_elsewhere(void **state)
 
     cadre_tensor *const good = apart.outputs[0];
     apart.outputs[0] = training_f32(1, (const float[]){0});
-    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+    assert_public_error(cadre_run(strategy, apart_step, &apart, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "result 0 of an all-reduce is f32 [1] and its tensor f32 [2]");
     cadre_tensor_release(apart.outputs[0]);
     apart.outputs[0] = NULL;
-    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+    assert_public_error(cadre_run(strategy, apart_step, &apart, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "tensor 0 of a collective is NULL");
     cadre_tensor *whole = training_f32(3, (const float[]){1, 2, 3});
     cadre_tensor_release(apart.inputs[1][0]);
     assert_public_ok(cadre_tensor_view_rows(whole, 0, 2, &apart.inputs[1][0]));
     assert_public_ok(cadre_tensor_view_rows(whole, 1, 2, &apart.outputs[0]));
-    assert_public_error(cadre_run(strategy, apart_step, NULL, 0, &apart, NULL),
+    assert_public_error(cadre_run(strategy, apart_step, &apart, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "overlaps its tensor");
     cadre_tensor_release(whole);
     cadre_tensor_release(good);
@@ -287,12 +287,12 @@ static void the_gradient_is_the_same_reduction(void **state)
         cadre_tensor *values[2] = {
             training_f32(1, (const float[]){2}), training_f32(1, (const float[]){6})};
         struct sums sums = {.op = (cadre_reduce_op)op, .values = values};
-        assert_public_ok(cadre_run(strategy, gradient_step, NULL, 0, &sums, NULL));
+        assert_public_ok(cadre_run(strategy, gradient_step, &sums, NULL, 0, NULL));
         for (int r = 0; r < 2; r++) {
             training_assert_f32(values[r], 1, (const float[]){op == CADRE_SUM ? 8 : 4});
         }
         sums.op = CADRE_MAX;
-        assert_public_error(cadre_run(strategy, gradient_step, NULL, 0, &sums, NULL),
+        assert_public_error(cadre_run(strategy, gradient_step, &sums, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "has a gradient");
         cadre_tensor_release(values[0]);
         cadre_tensor_release(values[1]);
@@ -314,7 +314,7 @@ static void packs_change_nothing(void **state)
                 .values = values,
                 .count = 4,
                 .options = {.bytes_per_pack = limit}};
-            assert_public_ok(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL));
+            assert_public_ok(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL));
             for (uint32_t i = 0; i < n * 4; i++) {
                 float f = (float)n;
                 training_assert_f32(values[i], i % 4, (const float[]){f, 2 * f, 3 * f});
@@ -332,10 +332,10 @@ static void types_are_checked(void **state)
     cadre_tensor *values[2] = {
         training_i32(1, (const int32_t[]){1}), training_i32(1, (const int32_t[]){2})};
     struct sums sums = {.op = CADRE_MEAN, .values = values, .count = 1};
-    assert_public_error(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL),
+    assert_public_error(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "needs a floating type");
     sums.op = (cadre_reduce_op)9;
-    assert_public_error(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL),
+    assert_public_error(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "not a reduction");
     cadre_tensor_release(values[0]);
     cadre_tensor_release(values[1]);
@@ -343,7 +343,7 @@ static void types_are_checked(void **state)
     assert_public_ok(cadre_tensor_create(CADRE_BOOL, 0, NULL, &flags[0]));
     assert_public_ok(cadre_tensor_create(CADRE_BOOL, 0, NULL, &flags[1]));
     sums = (struct sums){.op = CADRE_SUM, .values = flags, .count = 1};
-    assert_public_error(cadre_run(strategy, all_reduce_step, NULL, 0, &sums, NULL),
+    assert_public_error(cadre_run(strategy, all_reduce_step, &sums, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "cannot be summed");
     cadre_tensor_release(flags[0]);
     cadre_tensor_release(flags[1]);
@@ -384,14 +384,14 @@ static void broadcast_copies_the_root(void **state)
             values[r] = training_i32(2, (const int32_t[]){r, 10 * r});
         }
         struct broadcast broadcast = {.root = root, .values = values};
-        assert_public_ok(cadre_run(strategy, broadcast_step, NULL, 0, &broadcast, NULL));
+        assert_public_ok(cadre_run(strategy, broadcast_step, &broadcast, NULL, 0, NULL));
         for (uint32_t r = 0; r < 3; r++) {
             const int32_t *is = cadre_tensor_const_data(values[r]);
             assert_int_equal(is[0], root);
             assert_int_equal(is[1], 10 * root);
         }
         broadcast.root = 3;
-        assert_public_error(cadre_run(strategy, broadcast_step, NULL, 0, &broadcast, NULL),
+        assert_public_error(cadre_run(strategy, broadcast_step, &broadcast, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "among 3 replicas");
         for (uint32_t r = 0; r < 3; r++) {
             cadre_tensor_release(values[r]);

@@ -85,7 +85,7 @@ static void communication_overlaps_with_computation(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct async async = {.count = 1};
     make_tensors(&async);
-    assert_public_ok(cadre_run(strategy, overlap_step, NULL, 0, &async, NULL));
+    assert_public_ok(cadre_run(strategy, overlap_step, &async, NULL, 0, NULL));
     assert_summed(&async, 1);
     release_tensors(&async);
     cadre_strategy_release(strategy);
@@ -116,7 +116,7 @@ static void they_are_done_in_the_order_of_their_starts(void **state)
     for (size_t i = 0; i < 2 * sizeof counts / sizeof counts[0]; i++) {
         struct async async = {.count = counts[i / 2], .forgets = i % 2 == 1};
         make_tensors(&async);
-        assert_public_ok(cadre_run(strategy, many_step, NULL, 0, &async, NULL));
+        assert_public_ok(cadre_run(strategy, many_step, &async, NULL, 0, NULL));
         assert_summed(&async, async.count);
         release_tensors(&async);
     }
@@ -153,7 +153,7 @@ static void what_is_called_directly_comes_after(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct async async = {.count = 2};
     make_tensors(&async);
-    assert_public_ok(cadre_run(strategy, mixed_step, NULL, 0, &async, NULL));
+    assert_public_ok(cadre_run(strategy, mixed_step, &async, NULL, 0, NULL));
     assert_summed(&async, 2);
     release_tensors(&async);
     cadre_strategy_release(strategy);
@@ -196,7 +196,7 @@ static void a_disagreement_fails_the_step_also_if_nobody_looks(void **state)
     make_tensors(&async);
     for (int i = 0; i < 2; i++) {
         async.forgets = i == 1;
-        assert_public_error(cadre_run(strategy, failing_step, NULL, 0, &async, NULL),
+        assert_public_error(cadre_run(strategy, failing_step, &async, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT,
             "replica 0 calls cadre_all_reduce(CADRE_SUM) with f32 [1] (collective 1 of step 0)");
         assert_non_null(strstr(
@@ -207,7 +207,7 @@ static void a_disagreement_fails_the_step_also_if_nobody_looks(void **state)
     }
     release_tensors(&async);
     async = (struct async){.count = 0};
-    assert_public_ok(cadre_run(strategy, many_step, NULL, 0, &async, NULL));
+    assert_public_ok(cadre_run(strategy, many_step, &async, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -217,13 +217,13 @@ static void a_replica_that_fails_ends_what_is_under_way(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct async async = {.count = 100, .fails_at = 50};
     make_tensors(&async);
-    assert_public_error(cadre_run(strategy, failing_step, NULL, 0, &async, NULL), CADRE_DATA_LOSS,
+    assert_public_error(cadre_run(strategy, failing_step, &async, NULL, 0, NULL), CADRE_DATA_LOSS,
         "replica 1: it is damaged");
     assert_int_equal(async.statuses[0], CADRE_ABORTED);
     release_tensors(&async);
     struct async again = {.count = STARTS_MAX}; /* by hand the next step is a fresh start */
     make_tensors(&again);
-    assert_public_ok(cadre_run(strategy, many_step, NULL, 0, &again, NULL));
+    assert_public_ok(cadre_run(strategy, many_step, &again, NULL, 0, NULL));
     assert_summed(&again, STARTS_MAX);
     release_tensors(&again);
     cadre_strategy_release(strategy);
@@ -248,7 +248,7 @@ static void other_numbers_of_starts_are_told(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct async async = {.count = 0};
     make_tensors(&async);
-    assert_public_error(cadre_run(strategy, fewer_step, NULL, 0, &async, NULL),
+    assert_public_error(cadre_run(strategy, fewer_step, &async, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 makes 1");
     release_tensors(&async);
     cadre_strategy_release(strategy);
@@ -280,7 +280,7 @@ static void a_handle_is_used_once_and_in_its_step(void **state)
     struct async async = {.count = 1};
     cadre_collective *handle = NULL;
     make_tensors(&async);
-    assert_public_error(cadre_run(strategy, misuse_step, NULL, 0, &async, NULL),
+    assert_public_error(cadre_run(strategy, misuse_step, &async, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "for a collective that has ended");
     assert_public_error(cadre_collective_wait(async.kept), CADRE_FAILED_PRECONDITION,
         "outside of the replica function");
@@ -305,13 +305,13 @@ static void a_start_without_memory_fails(void **state)
         struct async async = {.count = 3};
         make_tensors(&async);
         fault_arm(points[i], 1);
-        assert_public_error(cadre_run(strategy, many_step, NULL, 0, &async, NULL),
+        assert_public_error(cadre_run(strategy, many_step, &async, NULL, 0, NULL),
             CADRE_RESOURCE_EXHAUSTED, "no memory for");
         assert_true(fault_disarm());
         release_tensors(&async);
         struct async good = {.count = 3};
         make_tensors(&good);
-        assert_public_ok(cadre_run(strategy, many_step, NULL, 0, &good, NULL));
+        assert_public_ok(cadre_run(strategy, many_step, &good, NULL, 0, NULL));
         assert_summed(&good, 3);
         release_tensors(&good);
         cadre_strategy_release(strategy);

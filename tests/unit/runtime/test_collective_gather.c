@@ -81,12 +81,12 @@ static void pieces_are_joined_in_order_of_replicas(void **state)
     rows.inputs[0][0] = matrix(1, 2, (const int32_t[]){1, 2});
     rows.inputs[1][0] = matrix(0, 2, NULL);
     rows.inputs[2][0] = matrix(2, 2, (const int32_t[]){3, 4, 5, 6});
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &rows, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &rows, NULL, 0, NULL));
     struct gathering columns = {.count = 1, .axis = 1, .gradient_of = -1};
     columns.inputs[0][0] = matrix(2, 1, (const int32_t[]){1, 4});
     columns.inputs[1][0] = matrix(2, 2, (const int32_t[]){2, 3, 5, 6});
     columns.inputs[2][0] = matrix(2, 0, NULL);
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &columns, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &columns, NULL, 0, NULL));
     for (int r = 0; r < 3; r++) {
         assert_matrix(rows.outputs[r][0], 3, 2, (const int32_t[]){1, 2, 3, 4, 5, 6});
         assert_matrix(columns.outputs[r][0], 2, 3, (const int32_t[]){1, 2, 3, 4, 5, 6});
@@ -112,7 +112,7 @@ static void every_axis_of_three_is_possible(void **state)
             assert_public_ok(
                 cadre_tensor_from_data(CADRE_I32, 3, dims, values, &gathering.inputs[r][0]));
         }
-        assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL));
+        assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));
         for (int r = 0; r < 4; r++) {
             const cadre_tensor *all = gathering.outputs[r][0];
             for (uint32_t i = 0; i < 3; i++) {
@@ -137,7 +137,7 @@ static void several_tensors_and_truth_values_go_together(void **state)
         assert_public_ok(
             cadre_tensor_from_data(CADRE_BOOL, 1, one, &flag, &gathering.inputs[r][1]));
     }
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));
     for (int r = 0; r < 2; r++) {
         training_assert_f32(gathering.outputs[r][0], 3, (const float[]){5, 5, 6});
         assert_int_equal(cadre_tensor_dtype(gathering.outputs[r][1]), CADRE_BOOL);
@@ -145,7 +145,7 @@ static void several_tensors_and_truth_values_go_together(void **state)
     }
     gathering_end(&gathering);
     struct gathering nothing = {.count = 0, .gradient_of = -1};
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &nothing, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &nothing, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -156,7 +156,7 @@ static void what_cannot_be_gathered_is_refused(void **state)
     struct gathering gathering = {.count = 1, .gradient_of = -1};
     gathering.inputs[0][0] = matrix(1, 1, (const int32_t[]){1});
     gathering.inputs[1][0] = matrix(1, 2, (const int32_t[]){1, 2});
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT,
         "replica 0 calls cadre_all_gather along axis 0 with i32 [1, 1] (collective 1 of step 0)");
     assert_non_null(strstr(cadre_error_message(),
@@ -164,15 +164,15 @@ static void what_cannot_be_gathered_is_refused(void **state)
     assert_int_equal(gathering.statuses[0], CADRE_INVALID_ARGUMENT);
     assert_int_equal(gathering.statuses[1], CADRE_INVALID_ARGUMENT);
     gathering.axis_of_id = true;
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_all_gather along axis 1 with");
     gathering.axis_of_id = false;
     for (gathering.axis = -1; gathering.axis <= 2; gathering.axis += 3) {
-        assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL),
+        assert_public_error(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "is none of a tensor of 2 dimensions");
     }
     gathering.axis = 1; /* the refusals did no harm */
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));
     assert_matrix(gathering.outputs[1][0], 1, 3, (const int32_t[]){1, 1, 2});
     gathering_end(&gathering);
     struct gathering scalars = {.count = 1, .gradient_of = -1};
@@ -182,9 +182,9 @@ static void what_cannot_be_gathered_is_refused(void **state)
         assert_public_ok(cadre_tensor_from_f32(1, &scalars.inputs[r][0]));
         assert_public_ok(cadre_tensor_create(CADRE_STRING, 1, one, &strings.inputs[r][0]));
     }
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &scalars, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &scalars, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "give it a dimension");
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &strings, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &strings, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "holds strings");
     gathering_end(&scalars);
     gathering_end(&strings);
@@ -202,7 +202,7 @@ static void the_gradient_of_a_gather_is_the_own_part_of_the_sum(void **state)
         memcpy(gathering.own_sizes, sizes[uneven], sizeof sizes[uneven]);
         gathering.inputs[0][0] = training_f32(4, (const float[]){1, 2, 3, 4});
         gathering.inputs[1][0] = training_f32(4, (const float[]){10, 20, 30, 40});
-        assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL));
+        assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));
         size_t first = (size_t)sizes[uneven][0];
         const float sum[4] = {11, 22, 33, 44};
         training_assert_f32(gathering.outputs[0][0], first, sum);
@@ -213,17 +213,17 @@ static void the_gradient_of_a_gather_is_the_own_part_of_the_sum(void **state)
     struct gathering columns = {.gradient_of = 1, .own_sizes = {1, 2}};
     columns.inputs[0][0] = matrix(2, 3, (const int32_t[]){1, 2, 3, 4, 5, 6});
     columns.inputs[1][0] = matrix(2, 3, (const int32_t[]){10, 10, 10, 10, 10, 10});
-    assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &columns, NULL));
+    assert_public_ok(cadre_run(strategy, gather_step, &columns, NULL, 0, NULL));
     assert_matrix(columns.outputs[0][0], 2, 1, (const int32_t[]){11, 14});
     assert_matrix(columns.outputs[1][0], 2, 2, (const int32_t[]){12, 13, 15, 16});
     cadre_tensor_release(columns.outputs[0][0]);
     cadre_tensor_release(columns.outputs[1][0]);
     columns.own_sizes[1] = 1;
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &columns, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &columns, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "is not as long along axis 1");
     assert_null(columns.outputs[0][0]);
     columns.own_sizes[1] = INT64_MAX;
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &columns, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &columns, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "is not as long along axis 1");
     gathering_end(&columns);
     cadre_strategy_release(strategy);
@@ -242,7 +242,7 @@ static void each_replica_gets_its_part_of_a_sum(void **state)
         struct gathering gathering = {.scatters = true, .op = (cadre_reduce_op)op};
         gathering.inputs[0][0] = training_f32(4, (const float[]){1, 2, 3, 4});
         gathering.inputs[1][0] = training_f32(4, (const float[]){10, 4, 3, 40});
-        assert_public_ok(cadre_run(strategy, gather_step, NULL, 0, &gathering, NULL));
+        assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));
         training_assert_f32(gathering.outputs[0][0], 2, wanted[op][0]);
         training_assert_f32(gathering.outputs[1][0], 2, wanted[op][1]);
         gathering_end(&gathering);
@@ -250,13 +250,13 @@ static void each_replica_gets_its_part_of_a_sum(void **state)
     struct gathering odd = {.scatters = true, .op = CADRE_SUM};
     odd.inputs[0][0] = training_f32(3, (const float[]){1, 2, 3});
     odd.inputs[1][0] = training_f32(3, (const float[]){1, 2, 3});
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &odd, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &odd, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "must be a multiple of the 2 replicas");
     gathering_end(&odd);
     struct gathering differing = {.scatters = true, .op = CADRE_SUM};
     differing.inputs[0][0] = training_f32(2, (const float[]){1, 2});
     differing.inputs[1][0] = training_i32(2, (const int32_t[]){1, 2});
-    assert_public_error(cadre_run(strategy, gather_step, NULL, 0, &differing, NULL),
+    assert_public_error(cadre_run(strategy, gather_step, &differing, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_reduce_scatter(CADRE_SUM) with i32 [2]");
     gathering_end(&differing);
     cadre_strategy_release(strategy);

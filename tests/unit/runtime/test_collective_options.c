@@ -135,7 +135,7 @@ static cadre_status late_step(
 static void check_late(cadre_strategy *strategy, struct late *late)
 {
     assert_public_error(
-        cadre_run(strategy, late_step, NULL, 0, late, NULL), CADRE_DEADLINE_EXCEEDED, "replica 1");
+        cadre_run(strategy, late_step, late, NULL, 0, NULL), CADRE_DEADLINE_EXCEEDED, "replica 1");
     assert_int_equal(late->status, CADRE_DEADLINE_EXCEEDED);
     if (strstr(late->message, "replica 1") == NULL) {
         fail_msg("%s", late->message);
@@ -144,7 +144,7 @@ static void check_late(cadre_strategy *strategy, struct late *late)
         return;
     }
     late->options.timeout_seconds = 30; /* it has been told: now it comes at once */
-    assert_public_ok(cadre_run(strategy, late_step, NULL, 0, late, NULL));
+    assert_public_ok(cadre_run(strategy, late_step, late, NULL, 0, NULL));
 }
 
 static void who_does_not_come_in_time_is_named(void **state)

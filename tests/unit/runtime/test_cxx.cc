@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_cluster_resolver_tf_config("{}", &overrides, &resolver));
     cadre_cluster_resolver_release(resolver);
     CADRE_CHECK(cadre_strategy_mirrored(3, &strategy));
-    CADRE_CHECK(cadre_run(strategy, step, nullptr, 1, nullptr, &value));
+    CADRE_CHECK(cadre_run(strategy, step, nullptr, nullptr, 1, &value));
     CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, value, CADRE_AXIS_NONE, &sum));
     double total = *static_cast<const double *>(cadre_tensor_const_data(sum));
     std::printf("sum %g\n", total);

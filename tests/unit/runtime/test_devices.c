@@ -106,7 +106,7 @@ static void each_replica_has_its_device(void **state)
     assert_int_equal(count, 2);
     assert_string_equal(devices[0], HERE "CPU:3");
     assert_string_equal(devices[1], HERE "CPU:1");
-    assert_public_ok(cadre_run(strategy, name_device, NULL, 0, names, NULL));
+    assert_public_ok(cadre_run(strategy, name_device, names, NULL, 0, NULL));
     assert_ptr_equal(names[0], devices[0]);
     assert_ptr_equal(names[1], devices[1]);
     cadre_strategy_release(strategy);

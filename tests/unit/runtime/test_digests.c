@@ -65,7 +65,7 @@ static struct fault variables_of(cadre_strategy *strategy)
 
 static cadre_status run(cadre_strategy *strategy, struct fault *fault)
 {
-    return cadre_run(strategy, write_numbers, NULL, 0, fault, NULL);
+    return cadre_run(strategy, write_numbers, fault, NULL, 0, NULL);
 }
 
 /* --- by hand --- */
@@ -160,10 +160,10 @@ static void whatever_the_first_collective_is(void **state)
     for (int i = 0; i < 2; i++) {
         cadre_strategy *strategy = training_strategy(3);
         struct fault fault = variables_of(strategy);
-        assert_public_ok(cadre_run(strategy, functions[i], NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, functions[i], NULL, NULL, 0, NULL));
         assert_true(strategy->step.verified.digest != 0);
         *(float *)fault.other->components[1].value = 100;
-        assert_public_error(cadre_run(strategy, functions[i], NULL, 0, NULL, NULL), CADRE_DATA_LOSS,
+        assert_public_error(cadre_run(strategy, functions[i], NULL, NULL, 0, NULL), CADRE_DATA_LOSS,
             "replica 1 does not hold in variable 'counted' what the other 2 hold");
         cadre_strategy_release(strategy);
     }
@@ -357,7 +357,7 @@ static int task_that_flips_once(const char *path)
     CADRE_CHECK(cadre_variable_create(strategy, "counted", CADRE_F32, 0, NULL, NULL, &fault.other));
     fault.at = 16;
     while (cadre_strategy_position(strategy) < 30) {
-        CADRE_CHECK(cadre_run(strategy, flip, NULL, 0, &fault, NULL));
+        CADRE_CHECK(cadre_run(strategy, flip, &fault, NULL, 0, NULL));
     }
     if (*(const float *)cadre_variable_read(NULL, fault.other) != 30) {
         return 4;
@@ -411,7 +411,7 @@ static int task_that_joins(const char *path)
                 *(uint8_t *)counted->components[0].value ^= 1;
             }
             came = true;
-            CADRE_CHECK(cadre_run(strategy, count_up, batch, 0, counted, NULL));
+            CADRE_CHECK(cadre_run(strategy, count_up, counted, batch, 0, NULL));
         }
     }
     return *(const float *)cadre_variable_read(NULL, counted) != 20 ? 4 : cadre_finish(strategy);

@@ -34,7 +34,7 @@ static void run_steps(cadre_strategy *strategy, int steps)
 {
     int collectives = 1;
     for (int i = 0; i < steps; i++) {
-        CADRE_CHECK(cadre_run(strategy, collect, NULL, 0, &collectives, NULL));
+        CADRE_CHECK(cadre_run(strategy, collect, &collectives, NULL, 0, NULL));
     }
 }
 
@@ -47,7 +47,7 @@ static void run_epochs(
         strategy, cadre_dataset_batch(cadre_dataset_range(0, 80, 1), 8, false), NULL, &data));
     while (cadre_next_epoch(data, epochs, NULL)) {
         while (cadre_step(data) < steps_max && cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+            CADRE_CHECK(cadre_run(strategy, collect, &collectives, batch, 0, NULL));
         }
     }
 }
@@ -67,9 +67,9 @@ static void run_in_turns(cadre_strategy *strategy, const char *what)
         cadre_next_epoch(data[0], 2, NULL);
     }
     for (int step = 0; cadre_next(data[0], &batch) == CADRE_OK; step++) {
-        CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+        CADRE_CHECK(cadre_run(strategy, collect, &collectives, batch, 0, NULL));
         if (strcmp(what, "turns") == 0 && cadre_next(data[1], &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, collect, batch, 0, &collectives, NULL));
+            CADRE_CHECK(cadre_run(strategy, collect, &collectives, batch, 0, NULL));
         }
         if (strcmp(what, "midst") == 0 && step % 4 == 2) {
             run_steps(strategy, 2);
@@ -286,7 +286,7 @@ static int program(const char *what)
         run_epochs(strategy, 1, UINT64_MAX, less ? 1 : 2);
     } else if (strcmp(what, "last-collective") == 0) {
         int collectives = less ? 1 : 2;
-        CADRE_CHECK(cadre_run(strategy, collect, NULL, 0, &collectives, NULL));
+        CADRE_CHECK(cadre_run(strategy, collect, &collectives, NULL, 0, NULL));
         run_steps(strategy, 1);
     } else if (strncmp(what, "assign", 6) == 0) {
         assign_differently(strategy, what, less);
@@ -303,7 +303,7 @@ static int program(const char *what)
     } else if (strncmp(what, "as-", 3) == 0) {
         struct difference difference = {.what = what, .less = less};
         run_steps(strategy, 1);
-        CADRE_CHECK(cadre_run(strategy, differ, NULL, 0, &difference, NULL));
+        CADRE_CHECK(cadre_run(strategy, differ, &difference, NULL, 0, NULL));
     } else if (strcmp(what, "equal") == 0) {
         run_epochs(strategy, 2, UINT64_MAX, 1);
     } else {

@@ -62,7 +62,7 @@ static void every_sample_once_an_epoch_at_any_replicas(void **state)
             while ((status = cadre_next(data, &batch)) == CADRE_OK) {
                 cadre_per_replica *outputs[2];
                 assert_int_equal(cadre_step(data), steps);
-                assert_public_ok(cadre_run(strategy, sum_of_rows, batch, 2, NULL, outputs));
+                assert_public_ok(cadre_run(strategy, sum_of_rows, NULL, batch, 2, outputs));
                 assert_int_equal(total(strategy, outputs[1]), (int64_t)n * (steps == 3 ? 2 : 8));
                 sum += total(strategy, outputs[0]);
                 steps++;
@@ -96,14 +96,14 @@ static void datasets_interleave(void **state)
         cadre_per_replica *outputs[2];
         for (uint64_t i = 0; i <= epoch; i++) { /* leaves each epoch at another step */
             assert_public_ok(cadre_next(train, &batch));
-            assert_public_ok(cadre_run(strategy, sum_of_rows, batch, 2, NULL, outputs));
+            assert_public_ok(cadre_run(strategy, sum_of_rows, NULL, batch, 2, outputs));
             assert_int_equal(cadre_strategy_position(strategy), ++position);
         }
         assert_true(cadre_next_epoch(test, epoch + 1, NULL));
         while (cadre_next(test, &batch) == CADRE_OK) {
-            assert_public_ok(cadre_run(strategy, sum_of_rows, batch, 2, NULL, outputs));
+            assert_public_ok(cadre_run(strategy, sum_of_rows, NULL, batch, 2, outputs));
             /* Once more with the same batch: a step that consumes nothing. */
-            assert_public_ok(cadre_run(strategy, sum_of_rows, batch, 2, NULL, outputs));
+            assert_public_ok(cadre_run(strategy, sum_of_rows, NULL, batch, 2, outputs));
             position += 2;
         }
         assert_false(cadre_next_epoch(test, epoch + 1, NULL));
@@ -128,7 +128,7 @@ static void an_endless_dataset_goes_on(void **state)
         cadre_per_replica *batch;
         cadre_per_replica *outputs[2];
         assert_public_ok(cadre_next(distributed, &batch));
-        assert_public_ok(cadre_run(strategy, sum_of_rows, batch, 2, NULL, outputs));
+        assert_public_ok(cadre_run(strategy, sum_of_rows, NULL, batch, 2, outputs));
     }
     assert_int_equal(cadre_step(distributed), 200);
     cadre_strategy_release(strategy);

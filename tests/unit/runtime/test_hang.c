@@ -61,7 +61,7 @@ static cadre_status step(
     if (status == CADRE_OK && strcmp(wish->how, "collective") == 0) {
         status = cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL);
     } else if (status == CADRE_OK && strcmp(wish->how, "merge") == 0) {
-        status = cadre_merge_call(replica, meet, NULL, 0, 0, NULL, NULL);
+        status = cadre_merge_call(replica, meet, NULL, NULL, 0, 0, NULL);
     }
     cadre_tensor_release(one);
     return status;
@@ -85,7 +85,7 @@ static int program(const char *how)
                 return 9;
             }
         }
-        CADRE_CHECK(cadre_run(strategy, step, NULL, 0, &wish, NULL));
+        CADRE_CHECK(cadre_run(strategy, step, &wish, NULL, 0, NULL));
     }
     return cadre_finish(strategy);
 }

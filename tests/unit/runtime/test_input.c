@@ -102,7 +102,7 @@ static void elements_go_to_the_replicas_as_they_are(void **state)
             assert_public_ok(cadre_next(data, &batch));
             assert_rows(batch, 0, step == 2 ? 1 : 2, 4 * step);
             assert_rows(batch, 1, step == 2 ? 0 : 2, 4 * step + 2);
-            assert_public_ok(cadre_run(strategy, nothing, batch, 0, &rows, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, &rows, batch, 0, NULL));
             assert_int_equal(rows, step == 2 ? 1 : 4);
         }
         assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
@@ -277,7 +277,7 @@ static void optional_iteration_ends_without_an_error(void **state)
             if (batch == NULL) {
                 break;
             }
-            assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
             steps++;
         }
         assert_int_equal(steps, cases[i].steps);
@@ -331,7 +331,7 @@ static void an_epoch_has_as_many_steps_as_are_asked_for(void **state)
         for (int64_t step = 0; step < 3; step++) { /* each epoch begins it anew */
             assert_public_ok(cadre_next(data, &batch));
             assert_rows(batch, 0, 1, 2 * step);
-            assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
         }
         assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
         assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
@@ -361,7 +361,7 @@ static void an_endless_dataset_has_epochs_too(void **state)
         for (int64_t step = 0; step < (epoch == 1 ? 2 : 5); step++) {
             assert_public_ok(cadre_next(data, &batch));
             assert_rows(batch, 0, 2, 10 * (int64_t)epoch + 2 * step);
-            assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
         }
         if (epoch != 1) {
             assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
@@ -404,7 +404,7 @@ static void who_holds_what_is_known(void **state)
     assert_false(distributed_shards(data, &shards));
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_public_ok(cadre_next(data, &batch));
-    assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
     assert_true(distributed_shards(data, &shards));
     assert_string_equal(shards.name, "train");
     assert_int_equal(shards.policy, CADRE_SHARD_DATA);
@@ -555,7 +555,7 @@ static void batches_lie_where_the_device_copies_from(void **state)
                 assert_int_equal(tensor_kind(cadre_local_results(batch, 0)[replica]),
                     kept == 1 ? TENSOR_MEMORY_HOST : TENSOR_MEMORY_PINNED);
             }
-            assert_public_ok(cadre_run(strategy, nothing, batch, 0, NULL, NULL));
+            assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
         }
         assert_public_ok(cadre_distributed_status(data));
         cadre_strategy_release(strategy);

@@ -205,7 +205,7 @@ static void tensors_are_placed(void **state)
 {
     (void)state;
     cadre_strategy *strategy = strategy_of(2, 8);
-    assert_public_ok(cadre_run(strategy, place, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, place, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -252,7 +252,7 @@ static void stages_run_on_their_devices(void **state)
     for (int i = 0; i < 3; i++) {
         cadre_per_replica *output;
         cadre_tensor *sum;
-        assert_public_ok(cadre_run(strategy, multiply, NULL, 1, NULL, &output));
+        assert_public_ok(cadre_run(strategy, multiply, NULL, NULL, 1, &output));
         assert_public_ok(cadre_reduce(strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum));
         assert_true(*(const float *)cadre_tensor_const_data(sum) == 60);
         cadre_tensor_release(sum);
@@ -301,7 +301,7 @@ static void all_devices_run_at_once(void **state)
 {
     (void)state;
     cadre_strategy *strategy = strategy_of(2, 3);
-    assert_public_ok(cadre_run(strategy, meet_all, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, meet_all, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -335,7 +335,7 @@ static void functions_do_not_nest(void **state)
 {
     (void)state;
     cadre_strategy *strategy = strategy_of(2, 2);
-    assert_public_ok(cadre_run(strategy, nest_all, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nest_all, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -361,7 +361,7 @@ static void an_assignment_is_set_once_and_early(void **state)
         CADRE_INVALID_ARGUMENT, "is for 2 replicas");
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
-    assert_public_ok(cadre_run(strategy, nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_error(cadre_strategy_set_device_assignment(strategy, assignment),
         CADRE_FAILED_PRECONDITION, "before the first step");
     cadre_strategy_release(strategy);

@@ -50,7 +50,7 @@ static float total(cadre_strategy *strategy, cadre_replica_function function, st
 {
     cadre_per_replica *output;
     cadre_tensor *sum;
-    assert_public_ok(cadre_run(strategy, function, NULL, 1, losses, &output));
+    assert_public_ok(cadre_run(strategy, function, losses, NULL, 1, &output));
     assert_public_ok(cadre_reduce(strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum));
     float value = scalar(sum);
     cadre_tensor_release(sum);
@@ -154,7 +154,7 @@ static void draw_steps(uint32_t replicas, struct draws draws[3])
     cadre_strategy *strategy = training_strategy(replicas);
     for (int i = 0; i < 3; i++) {
         draws[i] = (struct draws){.name = i == 2 ? "other" : NULL};
-        assert_public_ok(cadre_run(strategy, draw, NULL, 0, &draws[i], NULL));
+        assert_public_ok(cadre_run(strategy, draw, &draws[i], NULL, 0, NULL));
     }
     cadre_strategy_release(strategy);
 }

@@ -71,7 +71,7 @@ static cadre_status meet_and_check(
     cadre_tensor *own;
     cadre_tensor *merged[2];
     CADRE_TRY(cadre_tensor_from_f32((float)(10 + id), &own));
-    cadre_status status = cadre_merge_call(replica, sum_and_rotate, &own, 1, 2, meeting, merged);
+    cadre_status status = cadre_merge_call(replica, sum_and_rotate, meeting, &own, 1, 2, merged);
     cadre_tensor_release(own);
     if (status != CADRE_OK) {
         return status;
@@ -91,7 +91,7 @@ static void one_function_runs_for_all(void **state)
     struct meeting meeting = {.program = pthread_self()};
     cadre_per_replica *sum;
     for (uint32_t step = 1; step <= 3; step++) {
-        assert_public_ok(cadre_run(strategy, meet_and_check, NULL, 1, &meeting, &sum));
+        assert_public_ok(cadre_run(strategy, meet_and_check, &meeting, NULL, 1, &sum));
         assert_int_equal(atomic_load(&meeting.calls), step);
         assert_true(cadre_per_replica_is_plain(sum, 0)); /* the very same tensor */
     }
@@ -114,7 +114,7 @@ static cadre_status update(cadre_strategy *strategy, cadre_per_replica *const in
     (void)outputs;
     struct meeting *meeting = user;
     float before = *(const float *)cadre_variable_read(NULL, meeting->variable);
-    CADRE_TRY(cadre_variable_update(strategy, meeting->variable, add_input, inputs[0], NULL, NULL));
+    CADRE_TRY(cadre_variable_update(strategy, meeting->variable, add_input, NULL, inputs[0], NULL));
     float after = *(const float *)cadre_variable_read(NULL, meeting->variable);
     return after == before + number_of(cadre_local_results(inputs[0], 0)[0])
                ? CADRE_OK
@@ -130,7 +130,7 @@ static cadre_status meet_with_a_number(
     struct meeting *meeting = user;
     cadre_tensor *own;
     CADRE_TRY(cadre_tensor_from_f32(2, &own));
-    cadre_status status = cadre_merge_call(replica, meeting->function, &own, 1, 0, meeting, NULL);
+    cadre_status status = cadre_merge_call(replica, meeting->function, meeting, &own, 1, 0, NULL);
     cadre_tensor_release(own);
     uint32_t local = cadre_replica_local_id(replica);
     meeting->seen[local] = status;
@@ -146,7 +146,7 @@ static void variables_are_updated_inside(void **state)
     assert_public_ok(
         cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &meeting.variable));
     for (int step = 1; step <= 3; step++) {
-        assert_public_ok(cadre_run(strategy, meet_with_a_number, NULL, 0, &meeting, NULL));
+        assert_public_ok(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL));
         assert_true(
             *(const float *)cadre_variable_read(NULL, meeting.variable) == (float)(2 * step));
     }
@@ -163,9 +163,9 @@ static cadre_status try_what_is_refused(cadre_strategy *strategy, cadre_per_repl
     const cadre_status refused = CADRE_FAILED_PRECONDITION;
     bool collectives = cadre_all_reduce(first_replica, CADRE_SUM, &tensor, 1, NULL) == refused &&
                        cadre_broadcast(first_replica, 0, &tensor, 1) == refused &&
-                       cadre_merge_call(first_replica, update, NULL, 0, 0, user, NULL) == refused &&
+                       cadre_merge_call(first_replica, update, user, NULL, 0, 0, NULL) == refused &&
                        cadre_barrier() == refused;
-    bool steps = cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL) == refused &&
+    bool steps = cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL) == refused &&
                  strstr(cadre_error_message(), "cadre_merge_call") != NULL &&
                  cadre_save(strategy, false) == refused && cadre_finish(strategy) == 1;
     cadre_strategy_release(strategy); /* not while its replicas wait */
@@ -191,7 +191,7 @@ static void collectives_and_steps_are_refused_inside(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct meeting meeting = {.function = try_what_is_refused};
-    assert_public_ok(cadre_run(strategy, meet_as_first, NULL, 0, &meeting, NULL));
+    assert_public_ok(cadre_run(strategy, meet_as_first, &meeting, NULL, 0, NULL));
     assert_int_equal(cadre_strategy_position(strategy), 1);
     cadre_strategy_release(strategy);
 }
@@ -216,7 +216,7 @@ static void failures_reach_all_replicas(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         struct meeting meeting = {.function = fail_as_told, .odd_status = codes[i]};
-        assert_public_error(cadre_run(strategy, meet_with_a_number, NULL, 0, &meeting, NULL),
+        assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
             codes[i], "the function of cadre_merge_call: the sums do not add up");
         for (int local = 0; local < REPLICAS; local++) {
             assert_int_equal(meeting.seen[local], codes[i]);
@@ -224,7 +224,7 @@ static void failures_reach_all_replicas(void **state)
         }
         assert_int_equal(cadre_strategy_position(strategy), 0);
     }
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -240,11 +240,11 @@ static void failures_that_nobody_looks_at_fail_the_step(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct meeting meeting = {.function = fail_as_told, .odd_status = CADRE_DATA_LOSS};
-    assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, &meeting, NULL), CADRE_DATA_LOSS,
+    assert_public_error(cadre_run(strategy, do_not_look, &meeting, NULL, 0, NULL), CADRE_DATA_LOSS,
         "do not add up");
     meeting.odd_status = CADRE_ABORTED;
     assert_public_error(
-        cadre_run(strategy, do_not_look, NULL, 0, &meeting, NULL), CADRE_UNKNOWN, "do not add up");
+        cadre_run(strategy, do_not_look, &meeting, NULL, 0, NULL), CADRE_UNKNOWN, "do not add up");
     cadre_strategy_release(strategy);
 }
 
@@ -271,11 +271,11 @@ static void what_the_function_leaves_is_checked(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct meeting meeting = {.function = leave_a_scope_open};
-    assert_public_error(cadre_run(strategy, meet_with_a_number, NULL, 0, &meeting, NULL),
+    assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "returned inside a scope");
     assert_null(cadre_strategy_current());
     meeting.function = make_an_output;
-    assert_public_error(cadre_run(strategy, meet_with_a_number, NULL, 0, &meeting, NULL),
+    assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "made output 0, and it was asked for 0 outputs");
     cadre_strategy_release(strategy);
 }
@@ -311,7 +311,7 @@ static void one_that_does_not_come_is_named(void **state)
         atomic_store(&meeting.odd, round % REPLICAS);
         char name[16];
         snprintf(name, sizeof name, "replica %u", round % REPLICAS);
-        assert_public_error(cadre_run(strategy, all_but_one, NULL, 0, &meeting, NULL),
+        assert_public_error(cadre_run(strategy, all_but_one, &meeting, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "cadre_merge_call");
         assert_non_null(strstr(cadre_error_message(), name));
         for (uint32_t local = 0; local < REPLICAS; local++) {
@@ -330,7 +330,7 @@ static void one_that_fails_is_the_cause(void **state)
         struct meeting meeting = {.function = never, .odd_status = CADRE_OUT_OF_RANGE};
         atomic_store(&meeting.odd, round % REPLICAS);
         /* Also for those that come after it has returned. */
-        assert_public_error(cadre_run(strategy, all_but_one, NULL, 0, &meeting, NULL),
+        assert_public_error(cadre_run(strategy, all_but_one, &meeting, NULL, 0, NULL),
             CADRE_OUT_OF_RANGE, "this one has no data");
         for (uint32_t local = 0; local < REPLICAS; local++) {
             assert_true(local == round % REPLICAS || meeting.seen[local] == CADRE_ABORTED);
@@ -351,8 +351,8 @@ static cadre_status with_other_numbers(
     cadre_tensor *merged[2];
     CADRE_TRY(cadre_tensor_from_f32(2, &own[0]));
     own[1] = own[0];
-    cadre_status status = cadre_merge_call(replica, odd ? meeting->function : never, own,
-        odd ? meeting->n_inputs : 1, odd ? meeting->n_outputs : 0, meeting, merged);
+    cadre_status status = cadre_merge_call(replica, odd ? meeting->function : never, meeting, own,
+        odd ? meeting->n_inputs : 1, odd ? meeting->n_outputs : 0, merged);
     cadre_tensor_release(own[0]);
     return status;
 }
@@ -367,7 +367,7 @@ static void all_come_with_the_same_call(void **state)
     for (uint32_t i = 0; i < 12; i++) {
         struct meeting *meeting = &other[i % 3];
         atomic_store(&meeting->odd, i / 3 % 2);
-        assert_public_error(cadre_run(strategy, with_other_numbers, NULL, 0, meeting, NULL),
+        assert_public_error(cadre_run(strategy, with_other_numbers, meeting, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, parts[i % 3]);
         assert_non_null(strstr(cadre_error_message(), "replica 0"));
         assert_non_null(strstr(cadre_error_message(), "replica 1"));
@@ -397,10 +397,10 @@ static void meetings_and_collectives_are_told_apart(void **state)
     for (uint32_t round = 0; round < 60; round++) {
         struct meeting meeting = {.function = never};
         atomic_store(&meeting.odd, round % REPLICAS);
-        assert_public_error(cadre_run(strategy, cross_over, NULL, 0, &meeting, NULL),
+        assert_public_error(cadre_run(strategy, cross_over, &meeting, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "the replicas disagree");
     }
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -433,7 +433,7 @@ static void meetings_and_collectives_take_turns(void **state)
     cadre_strategy *strategy = training_strategy(REPLICAS);
     struct meeting meeting = {.program = pthread_self()};
     for (int step = 0; step < 20; step++) {
-        assert_public_ok(cadre_run(strategy, take_turns, NULL, 0, &meeting, NULL));
+        assert_public_ok(cadre_run(strategy, take_turns, &meeting, NULL, 0, NULL));
     }
     assert_int_equal(atomic_load(&meeting.calls), 20 * 20);
     cadre_strategy_release(strategy);
@@ -448,17 +448,17 @@ static cadre_status misuse(
     cadre_tensor *none = NULL;
     switch (*(const int *)user) {
     case 0:
-        return cadre_merge_call(replica, NULL, NULL, 0, 0, NULL, NULL);
+        return cadre_merge_call(replica, NULL, NULL, NULL, 0, 0, NULL);
     case 1:
-        return cadre_merge_call(replica, never, &none, 1, 0, NULL, NULL);
+        return cadre_merge_call(replica, never, NULL, &none, 1, 0, NULL);
     case 2:
-        return cadre_merge_call(replica, never, NULL, 1, 0, NULL, NULL);
+        return cadre_merge_call(replica, never, NULL, NULL, 1, 0, NULL);
     case 3:
-        return cadre_merge_call(replica, never, NULL, 0, 1, NULL, NULL);
+        return cadre_merge_call(replica, never, NULL, NULL, 0, 1, NULL);
     case 4:
-        return cadre_merge_call(replica, never, NULL, 0, CADRE_OUTPUTS_MAX + 1, NULL, outputs);
+        return cadre_merge_call(replica, never, NULL, NULL, 0, CADRE_OUTPUTS_MAX + 1, outputs);
     default:
-        return cadre_merge_call(NULL, never, NULL, 0, 0, NULL, NULL);
+        return cadre_merge_call(NULL, never, NULL, NULL, 0, 0, NULL);
     }
 }
 
@@ -470,9 +470,9 @@ static void arguments_are_checked(void **state)
     cadre_strategy *strategy = training_strategy(2);
     for (int i = 0; i < 6; i++) {
         assert_public_error(
-            cadre_run(strategy, misuse, NULL, 0, &i, NULL), CADRE_INVALID_ARGUMENT, parts[i]);
+            cadre_run(strategy, misuse, &i, NULL, 0, NULL), CADRE_INVALID_ARGUMENT, parts[i]);
     }
-    assert_public_error(cadre_merge_call(NULL, never, NULL, 0, 0, NULL, NULL),
+    assert_public_error(cadre_merge_call(NULL, never, NULL, NULL, 0, 0, NULL),
         CADRE_FAILED_PRECONDITION, "outside of a replica function");
     cadre_strategy_release(strategy);
 }

@@ -63,7 +63,7 @@ static cadre_status merge(cadre_strategy *current, cadre_per_replica *const inpu
 {
     (void)user;
     outputs[0] = cadre_per_replica_retain(inputs[0]);
-    return cadre_variable_update(current, total, mix_in, inputs[0], NULL, NULL);
+    return cadre_variable_update(current, total, mix_in, NULL, inputs[0], NULL);
 }
 
 /* A share of 840, which is there for 1 to 8 replicas; two meetings, each after a collective. */
@@ -79,7 +79,7 @@ static cadre_status step(
         CADRE_TRY(cadre_tensor_from_i64(share, &sum));
         cadre_status status = cadre_all_reduce(replica, CADRE_SUM, &sum, 1, NULL);
         if (status == CADRE_OK) {
-            status = cadre_merge_call(replica, merge, &sum, 1, 1, NULL, &merged);
+            status = cadre_merge_call(replica, merge, NULL, &sum, 1, 1, &merged);
         }
         bool same = status != CADRE_OK || merged == sum;
         cadre_tensor_release(sum);
@@ -103,7 +103,7 @@ static int program(void)
     }
     CADRE_CHECK(cadre_variable_create(strategy, "total", CADRE_I64, 0, NULL, NULL, &total));
     for (int64_t i = 1; i <= STEPS; i++) {
-        CADRE_CHECK(cadre_run(strategy, step, NULL, 0, &i, NULL));
+        CADRE_CHECK(cadre_run(strategy, step, &i, NULL, 0, NULL));
     }
     if (shaken) {
         atomic_store(&still, true);

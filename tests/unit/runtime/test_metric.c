@@ -207,7 +207,7 @@ static cadre_status all_examples(cadre_strategy *strategy)
             status = cadre_metric_reset(counting.metrics[k]);
         }
         if (status == CADRE_OK) {
-            status = cadre_run(strategy, count, NULL, 0, &counting, NULL);
+            status = cadre_run(strategy, count, &counting, NULL, 0, NULL);
         }
         if (status == CADRE_OK) {
             status = check_results(&counting);
@@ -379,7 +379,7 @@ static void contexts_are_kept_apart(void **state)
     assert_ptr_equal(cadre_variable_find(strategy, "m"), cadre_metric_variable(metric));
     assert_public_error(cadre_metric_update(NULL, metric, one, NULL, NULL),
         CADRE_FAILED_PRECONDITION, "outside of a replica function");
-    assert_public_error(cadre_run(strategy, reset_here, NULL, 0, metric, NULL),
+    assert_public_error(cadre_run(strategy, reset_here, metric, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "cadre_metric_reset");
     cadre_strategy_release(strategy);
     assert_public_error(
@@ -406,7 +406,7 @@ static void a_metric_of_another_strategy_is_refused_in_a_step(void **state)
     cadre_strategy *other = training_strategy(1);
     cadre_metric *metric;
     assert_public_ok(cadre_metric_create(one, CADRE_METRIC_MEAN, "m", NULL, &metric));
-    assert_public_error(cadre_run(other, read_foreign, NULL, 0, metric, NULL),
+    assert_public_error(cadre_run(other, read_foreign, metric, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "variable 'm' is of another strategy");
     cadre_metric_release(metric);
     cadre_strategy_release(other);
@@ -495,7 +495,7 @@ static int elastic_task(void)
         strategy, cadre_dataset_batch(cadre_dataset_range(0, 104, 1), 8, false), NULL, &data));
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, count_samples, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, count_samples, NULL, batch, 0, NULL));
         }
     }
     for (int i = 0; i < 2; i++) {

@@ -185,14 +185,14 @@ static cadre_status give_one(
 static cadre_status an_output_that_is_missing(struct stand *stand)
 {
     cadre_per_replica *outputs[2];
-    return cadre_run(stand->strategy, give_one, NULL, 2, stand, outputs);
+    return cadre_run(stand->strategy, give_one, stand, NULL, 2, outputs);
 }
 
 static cadre_status a_sum_of_other_shapes(struct stand *stand)
 {
     cadre_per_replica *output;
     cadre_tensor *sum;
-    CADRE_TRY(cadre_run(stand->strategy, give_one, NULL, 1, stand, &output));
+    CADRE_TRY(cadre_run(stand->strategy, give_one, stand, NULL, 1, &output));
     return cadre_reduce(stand->strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum);
 }
 
@@ -200,7 +200,7 @@ static cadre_status an_axis_that_is_not_there(struct stand *stand)
 {
     cadre_per_replica *output;
     cadre_tensor *sum;
-    CADRE_TRY(cadre_run(stand->strategy, give_one, NULL, 1, stand, &output));
+    CADRE_TRY(cadre_run(stand->strategy, give_one, stand, NULL, 1, &output));
     return cadre_reduce(stand->strategy, CADRE_SUM, output, 5, &sum);
 }
 
@@ -208,8 +208,8 @@ static cadre_status an_output_behind_the_next_step(struct stand *stand)
 {
     cadre_per_replica *output;
     cadre_tensor *sum;
-    CADRE_TRY(cadre_run(stand->strategy, give_one, NULL, 1, stand, &output));
-    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, 0, NULL, NULL));
+    CADRE_TRY(cadre_run(stand->strategy, give_one, stand, NULL, 1, &output));
+    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, NULL, 0, NULL));
     return cadre_reduce(stand->strategy, CADRE_SUM, output, CADRE_AXIS_NONE, &sum);
 }
 
@@ -225,7 +225,7 @@ static cadre_status no_batch_to_run(struct stand *stand)
     cadre_per_replica *batch;
     while (cadre_next_epoch(stand->data, 1, NULL)) {
         while (cadre_next(stand->data, &batch) == CADRE_OK) {
-            CADRE_TRY(cadre_run(stand->strategy, training_nothing, batch, 0, NULL, NULL));
+            CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, batch, 0, NULL));
         }
     }
     return cadre_next(stand->data, &batch);
@@ -243,7 +243,7 @@ static cadre_status give_up(
 
 static cadre_status a_failure_without_a_word(struct stand *stand)
 {
-    return cadre_run(stand->strategy, give_up, NULL, 0, NULL, NULL);
+    return cadre_run(stand->strategy, give_up, NULL, NULL, 0, NULL);
 }
 
 /* ---- losses, metrics ---- */
@@ -293,7 +293,7 @@ static cadre_status a_state_twice(struct stand *stand)
 
 static cadre_status a_state_too_late(struct stand *stand)
 {
-    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, 0, NULL, NULL));
+    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, NULL, 0, NULL));
     return cadre_state_register(stand->strategy, "late", &counted, sizeof counted);
 }
 

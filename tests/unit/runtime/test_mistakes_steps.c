@@ -31,7 +31,7 @@ static cadre_status a_collective_outside_of_a_step(struct stand *stand)
 static cadre_status a_merge_call_outside_of_a_step(struct stand *stand)
 {
     (void)stand;
-    return cadre_merge_call(NULL, NULL, NULL, 0, 0, NULL, NULL);
+    return cadre_merge_call(NULL, NULL, NULL, NULL, 0, 0, NULL);
 }
 
 static cadre_replica *kept;
@@ -50,14 +50,14 @@ static cadre_status keep(
 
 static cadre_status a_replica_behind_its_step(struct stand *stand)
 {
-    CADRE_TRY(cadre_run(stand->strategy, keep, NULL, 0, NULL, NULL));
+    CADRE_TRY(cadre_run(stand->strategy, keep, NULL, NULL, 0, NULL));
     return cadre_all_reduce(kept, CADRE_SUM, &stand->pair, 1, NULL);
 }
 
 static cadre_status a_run_in_a_step(cadre_replica *replica, struct stand *stand)
 {
     (void)replica;
-    return cadre_run(stand->strategy, keep, NULL, 0, NULL, NULL);
+    return cadre_run(stand->strategy, keep, NULL, NULL, 0, NULL);
 }
 
 static cadre_status a_variable_made_in_a_step(cadre_replica *replica, struct stand *stand)
@@ -111,7 +111,7 @@ static cadre_status a_variable_without_dimensions(struct stand *stand)
 
 static cadre_status a_variable_too_late(struct stand *stand)
 {
-    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, 0, NULL, NULL));
+    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, NULL, 0, NULL));
     return create(stand, "late", 0);
 }
 

@@ -29,9 +29,9 @@ static void null_arguments_are_named(void **state)
         cadre_strategy_devices(strategy, NULL, &(uint32_t){0}), bad, "'ret_devices'");
     assert_public_error(
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
-    assert_public_error(cadre_run(NULL, training_nothing, NULL, 0, NULL, NULL), bad, "'strategy'");
-    assert_public_error(cadre_run(strategy, NULL, NULL, 0, NULL, NULL), bad, "'function'");
-    assert_public_error(cadre_run(strategy, training_nothing, NULL, 1, NULL, NULL), bad, "places");
+    assert_public_error(cadre_run(NULL, training_nothing, NULL, NULL, 0, NULL), bad, "'strategy'");
+    assert_public_error(cadre_run(strategy, NULL, NULL, NULL, 0, NULL), bad, "'function'");
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "places");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
     assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
@@ -109,7 +109,7 @@ static void nothing_is_done_after_the_end(void **state)
     cadre_strategy_release(strategy);
     const cadre_status late = CADRE_FAILED_PRECONDITION;
     assert_public_error(
-        cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL), late, "had ended");
+        cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL), late, "had ended");
     assert_public_error(cadre_report_f64(strategy, "x", 1), late, "had ended");
     assert_public_error(cadre_next(data, &batch), late, "has ended");
     assert_false(cadre_next_epoch(data, 2, NULL));
@@ -132,7 +132,7 @@ static void batches_of_an_ended_strategy_are_refused(void **state)
     cadre_per_replica_retain(batch);
     cadre_strategy_release(strategy);
     strategy = training_strategy(1);
-    assert_public_error(cadre_run(strategy, training_nothing, batch, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, batch, 0, NULL),
         CADRE_FAILED_PRECONDITION, "has ended");
     cadre_strategy_release(strategy);
     cadre_per_replica_release(batch);
@@ -159,10 +159,10 @@ static void batches_of_another_strategy_are_refused(void **state)
         one, cadre_dataset_batch(cadre_dataset_range(0, 8, 1), 4, false), NULL, &data));
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_public_ok(cadre_next(data, &batch));
-    assert_public_error(cadre_run(other, training_nothing, batch, 0, NULL, NULL),
+    assert_public_error(cadre_run(other, training_nothing, NULL, batch, 0, NULL),
         CADRE_FAILED_PRECONDITION, "of another");
     assert_int_equal(cadre_step(data), 0);
-    assert_public_ok(cadre_run(one, training_nothing, batch, 0, NULL, NULL));
+    assert_public_ok(cadre_run(one, training_nothing, NULL, batch, 0, NULL));
     assert_int_equal(cadre_step(data), 1);
     cadre_strategy_release(other);
     cadre_strategy_release(one);
@@ -194,15 +194,15 @@ static void a_failed_step_does_not_hold_up_the_end(void **state)
     (void)state;
     for (uint32_t replicas = 1; replicas <= 2; replicas++) {
         cadre_strategy *strategy = training_strategy(replicas);
-        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
         assert_public_error(
-            cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
+            cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
         assert_int_equal(cadre_finish(strategy), 1);
         assert_non_null(strstr(cadre_error_message(), "label 17"));
         strategy = training_strategy(replicas);
         assert_public_error(
-            cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE, "label 17");
-        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+            cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
         assert_int_equal(cadre_finish(strategy), 0);
     }
 }
@@ -232,11 +232,11 @@ static void programs_say_why_they_fail(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
-    assert_public_error(cadre_run(strategy, say_why, NULL, 0, NULL, NULL), CADRE_OUT_OF_RANGE,
+    assert_public_error(cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE,
         "replica 0: label 17 is not one of 0 to 9");
     int numbers[] = {-1, 17, 1 << 20};
     for (int i = 0; i < 3; i++) {
-        assert_public_error(cadre_run(strategy, foreign, NULL, 0, &numbers[i], NULL), CADRE_UNKNOWN,
+        assert_public_error(cadre_run(strategy, foreign, &numbers[i], NULL, 0, NULL), CADRE_UNKNOWN,
             "returned UNKNOWN and left no message");
     }
     cadre_strategy_release(strategy);
@@ -270,12 +270,12 @@ static void outputs_that_nobody_asked_for_are_refused(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(3);
     cadre_per_replica *outputs[3] = {NULL};
-    assert_public_error(cadre_run(strategy, too_many, NULL, 0, NULL, NULL), CADRE_INVALID_ARGUMENT,
+    assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 0, NULL), CADRE_INVALID_ARGUMENT,
         "its function made output 0, and cadre_run was asked for 0");
-    assert_public_error(cadre_run(strategy, too_many, NULL, 2, NULL, outputs),
+    assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 2, outputs),
         CADRE_INVALID_ARGUMENT, "its function made output 2, and cadre_run was asked for 2");
     assert_null(outputs[0]);
-    assert_public_ok(cadre_run(strategy, too_many, NULL, 3, NULL, outputs));
+    assert_public_ok(cadre_run(strategy, too_many, NULL, NULL, 3, outputs));
     assert_non_null(outputs[2]);
     cadre_strategy_release(strategy);
 }
@@ -312,15 +312,15 @@ static void disagreements_are_told_in_the_programs_words(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     assert_public_error(
-        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.shape = true}, NULL),
+        cadre_run(strategy, disagree, &(struct difference){.shape = true}, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_all_reduce(CADRE_SUM) with f32 [3, 2]");
     assert_public_error(
-        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.op = true}, NULL),
+        cadre_run(strategy, disagree, &(struct difference){.op = true}, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_all_reduce(CADRE_MEAN) with f32 [6, 1]");
     assert_public_error(
-        cadre_run(strategy, disagree, NULL, 0, &(struct difference){.root = true}, NULL),
+        cadre_run(strategy, disagree, &(struct difference){.root = true}, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "replica 1 calls cadre_broadcast from replica 1");
-    assert_public_ok(cadre_run(strategy, disagree, NULL, 0, &(struct difference){0}, NULL));
+    assert_public_ok(cadre_run(strategy, disagree, &(struct difference){0}, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -342,7 +342,7 @@ static void broadcasts_compare_types(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    assert_public_error(cadre_run(strategy, broadcast_shapes, NULL, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, broadcast_shapes, NULL, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "with i32 [2]");
     cadre_strategy_release(strategy);
 }
@@ -369,9 +369,9 @@ static void refusals_that_nobody_looks_at_fail_the_step(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *variable = training_variable(strategy);
-    assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, do_not_look, NULL, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "bool cannot be summed");
-    assert_public_error(cadre_run(strategy, do_not_look, NULL, 0, variable, NULL),
+    assert_public_error(cadre_run(strategy, do_not_look, variable, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "cannot be assigned bool");
     assert_int_equal(cadre_strategy_position(strategy), 0);
     cadre_strategy_release(strategy);
@@ -417,7 +417,7 @@ static void release_again_and_again(cadre_strategy *strategy)
 {
     for (int i = 0; i < AGAIN; i++) {
         cadre_per_replica *output;
-        CADRE_CHECK(cadre_run(strategy, make_one, NULL, 1, NULL, &output));
+        CADRE_CHECK(cadre_run(strategy, make_one, NULL, NULL, 1, &output));
         cadre_per_replica_release(output);
         cadre_tensor_release(cadre_local_results(output, 0)[0]);
     }
@@ -430,7 +430,7 @@ static int program(const char *what)
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable));
-    CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     if (strcmp(what, "finishes") == 0) {
         CADRE_CHECK(cadre_report_f64(strategy, "loss", 0.25));
         return cadre_finish(strategy);

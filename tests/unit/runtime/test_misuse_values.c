@@ -32,12 +32,12 @@ static void a_batch_of_an_older_step_is_refused(void **state)
             assert_ptr_not_equal(old[at], old[i]);
         }
         if (i >= 2) {
-            assert_public_error(cadre_run(strategy, training_nothing, old[i - 2], 0, NULL, NULL),
+            assert_public_error(cadre_run(strategy, training_nothing, NULL, old[i - 2], 0, NULL),
                 CADRE_INVALID_ARGUMENT, "lives until the next cadre_next of its dataset");
-            assert_public_error(cadre_run(strategy, training_nothing, old[0], 0, NULL, NULL),
+            assert_public_error(cadre_run(strategy, training_nothing, NULL, old[0], 0, NULL),
                 CADRE_INVALID_ARGUMENT, "cadre_run was given a value as 'input' that is gone");
         }
-        assert_public_ok(cadre_run(strategy, make_one, old[i], 1, NULL, &output));
+        assert_public_ok(cadre_run(strategy, make_one, NULL, old[i], 1, &output));
     }
     assert_int_equal(cadre_strategy_position(strategy), 25);
     assert_int_equal(cadre_per_replica_count(old[3]), 0);
@@ -47,8 +47,8 @@ static void a_batch_of_an_older_step_is_refused(void **state)
         CADRE_INVALID_ARGUMENT, "'value' that is gone");
     /* One that is kept may be run again. */
     assert_non_null(cadre_per_replica_retain(output));
-    assert_public_ok(cadre_run(strategy, training_nothing, output, 0, NULL, NULL));
-    assert_public_ok(cadre_run(strategy, training_nothing, output, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, output, 0, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, output, 0, NULL));
     cadre_per_replica_release(output);
     cadre_strategy_release(strategy);
 }
@@ -73,7 +73,7 @@ static void what_is_not_the_programs_is_not_released(void **state)
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_public_ok(cadre_next(data, &batch));
     assert_not_released(batch);
-    assert_public_ok(cadre_run(strategy, make_one, batch, 1, NULL, &output));
+    assert_public_ok(cadre_run(strategy, make_one, NULL, batch, 1, &output));
     assert_not_released(output);
     assert_not_released(output);
     assert_ptr_equal(cadre_per_replica_retain(output), output);
@@ -81,10 +81,10 @@ static void what_is_not_the_programs_is_not_released(void **state)
     assert_not_released(output);
     assert_int_equal(
         *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[1]), 1);
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     assert_not_released(output);
     assert_public_ok(cadre_next(data, &batch));
-    assert_public_ok(cadre_run(strategy, make_one, batch, 1, NULL, &output));
+    assert_public_ok(cadre_run(strategy, make_one, NULL, batch, 1, &output));
     cadre_strategy_release(strategy);
 }
 
@@ -138,7 +138,7 @@ static void an_output_without_a_reference_fails_the_step(void **state)
     assert_true(cadre_next_epoch(data, 1, NULL));
     assert_public_ok(cadre_next(data, &batch));
     for (enum output_misuse misuse = RELEASED; misuse < OUTPUT_MISUSES; misuse++) {
-        cadre_status status = cadre_run(strategy, misuse_output, batch, 2, &misuse, outputs);
+        cadre_status status = cadre_run(strategy, misuse_output, &misuse, batch, 2, outputs);
         if (misuse == RELEASED_AND_FAILED) {
             assert_public_error(status, CADRE_DATA_LOSS, "no loss");
         } else if (misuse < IN_TWO_PLACES) {
@@ -150,7 +150,7 @@ static void an_output_without_a_reference_fails_the_step(void **state)
         assert_null(outputs[0]);
     }
     assert_int_equal(cadre_strategy_position(strategy), 0);
-    assert_public_ok(cadre_run(strategy, training_nothing, batch, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, batch, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -179,7 +179,7 @@ static void an_output_that_is_replaced_may_be_released(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_per_replica *outputs[2];
-    assert_public_ok(cadre_run(strategy, replace_outputs, NULL, 2, NULL, outputs));
+    assert_public_ok(cadre_run(strategy, replace_outputs, NULL, NULL, 2, outputs));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             *(const int64_t *)cadre_tensor_const_data(cadre_local_results(outputs[i], 0)[1]), 4);
@@ -219,7 +219,7 @@ static void a_tensor_that_is_not_the_programs_is_not_released(void **state)
     for (int i = 0; i < 3; i++) {
         assert_public_ok(cadre_next(data, &batch));
         assert_tensor_not_released(cadre_local_results(batch, 0)[1]);
-        assert_public_ok(cadre_run(strategy, release_input, batch, 1, NULL, &output));
+        assert_public_ok(cadre_run(strategy, release_input, NULL, batch, 1, &output));
         cadre_tensor *const *results = cadre_local_results(output, 0);
         assert_tensor_not_released(results[1]);
         assert_tensor_not_released(results[1]);
@@ -228,7 +228,7 @@ static void a_tensor_that_is_not_the_programs_is_not_released(void **state)
         assert_tensor_not_released(results[1]);
         assert_int_equal(*(const int64_t *)cadre_tensor_const_data(results[1]), 1);
         assert_public_ok(cadre_values_from_tensors(strategy, results, 2, &values));
-        assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
         assert_tensor_not_released(cadre_local_results(values, 0)[0]);
         assert_int_equal(
             *(const int64_t *)cadre_tensor_const_data(cadre_local_results(values, 0)[1]), 1);
@@ -274,10 +274,10 @@ static void a_variable_of_another_strategy_is_refused_in_a_step(void **state)
     cadre_variable *of_many = training_variable(many);
     for (int i = 0; i < 3; i++) {
         struct foreign foreign = {.variable = of_one, .writes = i == 1, .quietly = i == 2};
-        assert_public_error(cadre_run(many, touch_foreign, NULL, 0, &foreign, NULL),
+        assert_public_error(cadre_run(many, touch_foreign, &foreign, NULL, 0, NULL),
             CADRE_FAILED_PRECONDITION, "variable 'v' is of another strategy");
         foreign.variable = of_many;
-        assert_public_error(cadre_run(one, touch_foreign, NULL, 0, &foreign, NULL),
+        assert_public_error(cadre_run(one, touch_foreign, &foreign, NULL, 0, NULL),
             CADRE_FAILED_PRECONDITION, "variable 'v' is of another strategy");
     }
     assert_non_null(cadre_variable_read(NULL, of_one));

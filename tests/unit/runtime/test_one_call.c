@@ -26,7 +26,7 @@ static void call_all(cadre_strategy *strategy, const char *under_way)
     cadre_distributed_dataset *data;
     uint64_t position = cadre_strategy_position(strategy);
     assert_refused(
-        cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL), "cadre_run", under_way);
+        cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL), "cadre_run", under_way);
     assert_refused(cadre_barrier(), "cadre_barrier", under_way);
     assert_refused(cadre_save(strategy, true), "cadre_save", under_way);
     assert_refused(cadre_report_f64(strategy, "x", 1), "cadre_report", under_way);
@@ -44,7 +44,7 @@ static void call_all(cadre_strategy *strategy, const char *under_way)
 static void assert_goes_on(cadre_strategy *strategy)
 {
     uint64_t position = cadre_strategy_position(strategy);
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_barrier());
     assert_int_equal(cadre_strategy_position(strategy), position + 1);
     assert_int_equal(cadre_finish(strategy), 0);
@@ -184,7 +184,7 @@ static cadre_status hold_replica(
 static void *hold_step(void *user)
 {
     struct held *held = user;
-    assert_public_ok(cadre_run(held->strategy, hold_replica, NULL, 0, held, NULL));
+    assert_public_ok(cadre_run(held->strategy, hold_replica, held, NULL, 0, NULL));
     return NULL;
 }
 
@@ -234,7 +234,7 @@ static cadre_status race_once(struct racer *racer)
 {
     static const float values[] = {1, 2};
     if (racer->number == 0) {
-        return cadre_run(racer->strategy, training_nothing, NULL, 0, NULL, NULL);
+        return cadre_run(racer->strategy, training_nothing, NULL, NULL, 0, NULL);
     }
     if (racer->number == 1) {
         return cadre_barrier();
@@ -266,7 +266,7 @@ static void threads_at_once_lose_nothing(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *variable = training_variable(strategy);
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     pthread_barrier_t start;
     pthread_t threads[3];
     struct racer racers[3];
@@ -293,7 +293,7 @@ static void *train_until_it_ends(void *user)
     cadre_status status = CADRE_OK;
     pthread_barrier_wait(racer->start);
     while (status == CADRE_OK || strstr(cadre_error_message(), "was called while ") != NULL) {
-        status = cadre_run(racer->strategy, training_nothing, NULL, 0, NULL, NULL);
+        status = cadre_run(racer->strategy, training_nothing, NULL, NULL, 0, NULL);
     }
     assert_int_equal(status, CADRE_FAILED_PRECONDITION);
     assert_non_null(strstr(cadre_error_message(), "had ended"));

@@ -92,7 +92,7 @@ static void an_update_of_another_variable_does_not_change_what_is_kept(void **st
     pretend_peers(strategy, true);
     cadre_variable *last = mirrored(strategy, "last");
     size_t size = kept(strategy, before);
-    assert_public_ok(cadre_variable_update(strategy, first, write_other, NULL, last, NULL));
+    assert_public_ok(cadre_variable_update(strategy, first, write_other, last, NULL, NULL));
     assert_true(total_of(last) == 7);
     assert_int_equal(kept(strategy, after), size);
     assert_memory_equal(before, after, size);

@@ -65,7 +65,7 @@ static cadre_status take(struct program *program, int steps)
     cadre_status status = CADRE_OK;
     cadre_per_replica *batch;
     for (int i = 0; i < steps && (status = cadre_next(program->data, &batch)) == CADRE_OK; i++) {
-        assert_public_ok(cadre_run(program->strategy, add_one, batch, 0, program->w, NULL));
+        assert_public_ok(cadre_run(program->strategy, add_one, program->w, batch, 0, NULL));
     }
     return status;
 }
@@ -93,7 +93,7 @@ static void check_left(struct program *program, int exit_code)
     assert_public_error(
         cadre_next_optional(program->data, &batch), CADRE_CANCELLED, "preempted: saved at step");
     assert_false(cadre_next_epoch(program->data, 2, NULL));
-    assert_public_error(cadre_run(program->strategy, add_one, NULL, 0, program->w, NULL),
+    assert_public_error(cadre_run(program->strategy, add_one, program->w, NULL, 0, NULL),
         CADRE_CANCELLED, "preempted: saved at step");
     assert_int_equal(cadre_finish(program->strategy), exit_code);
     assert_false(is_saved(step + 1));
@@ -123,7 +123,7 @@ static void on_save_that_trains(cadre_strategy *strategy, void *user)
 {
     struct program *program = user;
     cadre_per_replica *batch;
-    assert_public_error(cadre_run(strategy, add_one, NULL, 0, program->w, NULL),
+    assert_public_error(cadre_run(strategy, add_one, program->w, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "cadre_run was called while the save_function");
     assert_public_error(cadre_next(program->data, &batch), CADRE_FAILED_PRECONDITION,
         "cadre_next was called while the save_function");

@@ -16,7 +16,7 @@ struct elsewhere {
 static void *call_run(void *user)
 {
     struct elsewhere *elsewhere = user;
-    elsewhere->status = cadre_run(elsewhere->strategy, training_nothing, NULL, 0, NULL, NULL);
+    elsewhere->status = cadre_run(elsewhere->strategy, training_nothing, NULL, NULL, 0, NULL);
     snprintf(elsewhere->message, sizeof elsewhere->message, "%s", cadre_error_message());
     return NULL;
 }
@@ -37,7 +37,7 @@ static void steps_do_not_nest(void **state)
 {
     (void)state;
     struct elsewhere elsewhere = {.strategy = training_strategy(2)};
-    assert_public_ok(cadre_run(elsewhere.strategy, run_in_a_thread, NULL, 0, &elsewhere, NULL));
+    assert_public_ok(cadre_run(elsewhere.strategy, run_in_a_thread, &elsewhere, NULL, 0, NULL));
     assert_int_equal(elsewhere.status, CADRE_FAILED_PRECONDITION);
     assert_non_null(strstr(elsewhere.message, "while cadre_run of the same strategy"));
     cadre_strategy_release(elsewhere.strategy);
@@ -79,10 +79,10 @@ static void a_step_does_not_end_its_strategy(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *variable = training_variable(strategy);
     assert_public_ok(
-        cadre_variable_update(strategy, variable, end_in_update, NULL, strategy, NULL));
+        cadre_variable_update(strategy, variable, end_in_update, strategy, NULL, NULL));
     assert_true(((const float *)cadre_variable_read(NULL, variable))[1] == 3);
-    assert_public_ok(cadre_run(strategy, end_inside, NULL, 0, NULL, NULL));
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, end_inside, NULL, NULL, 0, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -147,7 +147,7 @@ static void a_replica_is_for_its_own_thread(void **state)
     for (int i = 0; i < 2; i++) {
         cadre_strategy *strategy = training_strategy(2);
         replicas.variable = training_variable(strategy);
-        assert_public_ok(cadre_run(strategy, use_others, NULL, 0, &replicas, NULL));
+        assert_public_ok(cadre_run(strategy, use_others, &replicas, NULL, 0, NULL));
         assert_int_equal(replicas.status, CADRE_FAILED_PRECONDITION);
         cadre_strategy_release(strategy);
         replicas.gone = replicas.all[1];
@@ -168,7 +168,7 @@ static void a_replica_reads_its_own_component(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(3);
-    assert_public_ok(cadre_run(strategy, read_own, NULL, 0, training_variable(strategy), NULL));
+    assert_public_ok(cadre_run(strategy, read_own, training_variable(strategy), NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 

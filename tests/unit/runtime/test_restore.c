@@ -106,7 +106,7 @@ static void take_epoch(cadre_strategy *strategy)
     cadre_tensor_release(tensor);
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, step, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, step, NULL, batch, 0, NULL));
         }
     }
 }
@@ -132,7 +132,7 @@ static int count(const char *how)
     } else {
         uint64_t last = STEPS + (strcmp(how, "further") == 0 ? 1 : 0);
         while (cadre_strategy_position(strategy) < last) {
-            CADRE_CHECK(cadre_run(strategy, step, NULL, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, step, NULL, NULL, 0, NULL));
         }
     }
     if (strcmp(how, "save") == 0 || strcmp(how, "further") == 0) {
@@ -166,7 +166,7 @@ static int loop(const char *how)
         passes.epochs += cadre_step(data) == 0 ? 1 : 0;
         while (passes.before_next++, cadre_next(data, &batch) == CADRE_OK) {
             passes.before_run++;
-            CADRE_CHECK(cadre_run(strategy, step, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, step, NULL, batch, 0, NULL));
             passes.behind_run++;
             uint64_t position = cadre_strategy_position(strategy);
             if (position == 4 && strcmp(how, "epochs save") == 0) {

@@ -49,7 +49,7 @@ static cadre_status step(
 static void take(cadre_per_replica *batch)
 {
     const char *preempt_at = getenv("PREEMPT_AT");
-    CADRE_CHECK(cadre_run(strategy, step, batch, 0, NULL, NULL));
+    CADRE_CHECK(cadre_run(strategy, step, NULL, batch, 0, NULL));
     if (preempt_at != NULL && cadre_strategy_position(strategy) == strtoull(preempt_at, NULL, 10)) {
         CADRE_CHECK(cadre_preempt(strategy));
     }

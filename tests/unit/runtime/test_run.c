@@ -37,7 +37,7 @@ static void outputs_are_one_per_replica(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_per_replica *outputs[2];
     float x = 3;
-    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    assert_public_ok(cadre_run(strategy, doubled, &x, NULL, 2, outputs));
     assert_int_equal(cadre_per_replica_count(outputs[0]), 2);
     assert_int_equal(cadre_per_replica_components(outputs[0]), 1);
     assert_null(cadre_local_results(outputs[0], 1));
@@ -57,10 +57,10 @@ static void lent_outputs_can_be_kept(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_per_replica *outputs[2];
     float x = 1;
-    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    assert_public_ok(cadre_run(strategy, doubled, &x, NULL, 2, outputs));
     cadre_per_replica *kept = cadre_per_replica_retain(outputs[0]);
     x = 2;
-    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    assert_public_ok(cadre_run(strategy, doubled, &x, NULL, 2, outputs));
     cadre_strategy_release(strategy);
     const cadre_tensor *tensor = cadre_local_results(kept, 0)[1];
     assert_true(*(const float *)cadre_tensor_const_data(tensor) == 2);
@@ -75,7 +75,7 @@ static cadre_status calls_run(
     (void)inputs;
     (void)outputs;
     (void)user;
-    return cadre_run(cadre_replica_strategy(replica), no_output, NULL, 0, NULL, NULL);
+    return cadre_run(cadre_replica_strategy(replica), no_output, NULL, NULL, 0, NULL);
 }
 
 static cadre_status creates_a_variable(
@@ -93,9 +93,9 @@ static void contexts_are_kept_apart(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    assert_public_error(cadre_run(strategy, calls_run, NULL, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, calls_run, NULL, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "inside a replica function");
-    assert_public_error(cadre_run(strategy, creates_a_variable, NULL, 0, NULL, NULL),
+    assert_public_error(cadre_run(strategy, creates_a_variable, NULL, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "cadre_variable_create");
     assert_int_equal(cadre_strategy_position(strategy), 0);
     cadre_strategy_release(strategy);
@@ -139,17 +139,17 @@ static void a_failing_replica_is_the_error_of_the_run(void **state)
     for (uint32_t n = 1; n <= 4; n++) {
         cadre_strategy *strategy = training_strategy(n);
         struct failing failing = {.replica = n - 1};
-        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+        assert_public_error(cadre_run(strategy, one_fails, &failing, NULL, 0, NULL),
             CADRE_DATA_LOSS, "left no message");
         failing.with_message = true;
-        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+        assert_public_error(cadre_run(strategy, one_fails, &failing, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "replica");
         failing.after_collective = true;
-        assert_public_error(cadre_run(strategy, one_fails, NULL, 0, &failing, NULL),
+        assert_public_error(cadre_run(strategy, one_fails, &failing, NULL, 0, NULL),
             CADRE_INVALID_ARGUMENT, "replica");
         /* In a job of one task the next step starts afresh. */
         assert_int_equal(cadre_strategy_position(strategy), 0);
-        assert_public_ok(cadre_run(strategy, no_output, NULL, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, no_output, NULL, NULL, 0, NULL));
         assert_public_ok(cadre_barrier());
         assert_int_equal(cadre_strategy_position(strategy), 1);
         cadre_strategy_release(strategy);
@@ -161,15 +161,15 @@ static void outputs_are_checked(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_per_replica *outputs[17];
-    assert_public_error(cadre_run(strategy, no_output, NULL, 1, NULL, outputs),
+    assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 1, outputs),
         CADRE_INVALID_ARGUMENT, "left output 0 of 1 empty");
     assert_null(outputs[0]);
-    assert_public_error(cadre_run(strategy, no_output, NULL, 17, NULL, outputs),
+    assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 17, outputs),
         CADRE_INVALID_ARGUMENT, "at most 16");
-    assert_public_error(cadre_run(strategy, no_output, NULL, 1, NULL, NULL), CADRE_INVALID_ARGUMENT,
+    assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 1, NULL), CADRE_INVALID_ARGUMENT,
         "without places");
     float x = 1;
-    assert_public_ok(cadre_run(strategy, doubled, NULL, 2, &x, outputs));
+    assert_public_ok(cadre_run(strategy, doubled, &x, NULL, 2, outputs));
     cadre_strategy_release(strategy);
 }
 
@@ -212,10 +212,10 @@ static void values_and_outputs_are_inputs(void **state)
         cadre_per_replica *output = NULL;
         assert_public_ok(cadre_values_from_function(strategy, id_and_count, NULL, &values));
         for (int again = 0; again < 2; again++) { /* the same values in two steps */
-            assert_public_ok(cadre_run(strategy, combine, values, 1, NULL, &output));
+            assert_public_ok(cadre_run(strategy, combine, NULL, values, 1, &output));
         }
         for (int again = 0; again < 3; again++) { /* lent, and its own place is taken */
-            assert_public_ok(cadre_run(strategy, combine, output, 1, NULL, &output));
+            assert_public_ok(cadre_run(strategy, combine, NULL, output, 1, &output));
         }
         for (uint32_t id = 0; id < replicas; id++) {
             const cadre_tensor *made = cadre_local_results(output, 0)[id];
@@ -237,7 +237,7 @@ static void values_of_other_replicas_are_refused(void **state)
     assert_public_ok(cadre_values_from_function(strategy, id_and_count, NULL, &values));
     cadre_strategy_release(strategy);
     strategy = training_strategy(3);
-    assert_public_error(cadre_run(strategy, combine, values, 1, NULL, &output),
+    assert_public_error(cadre_run(strategy, combine, NULL, values, 1, &output),
         CADRE_INVALID_ARGUMENT, "values of 2 replicas, and this task has 3");
     assert_null(output);
     cadre_per_replica_release(values);
@@ -259,7 +259,7 @@ static void each_replica_runs_once_a_step(void **state)
     cadre_strategy *strategy = training_strategy(3);
     atomic_int calls = 0;
     for (int i = 0; i < 100; i++) {
-        assert_public_ok(cadre_run(strategy, counts, NULL, 0, &calls, NULL));
+        assert_public_ok(cadre_run(strategy, counts, &calls, NULL, 0, NULL));
     }
     assert_int_equal(atomic_load(&calls), 100 | 100 << 8 | 100 << 16);
     assert_int_equal(cadre_strategy_position(strategy), 100);
@@ -287,7 +287,7 @@ static void assert_all_is_read(cadre_strategy *strategy, cadre_distributed_datas
                 assert_int_equal(((const int64_t *)cadre_tensor_const_data(rows))[i], wanted);
             }
         }
-        assert_public_ok(cadre_run(strategy, no_output, batch, 0, NULL, NULL));
+        assert_public_ok(cadre_run(strategy, no_output, NULL, batch, 0, NULL));
     }
     assert_public_ok(cadre_distributed_status(data));
     assert_int_equal(wanted, 41);

@@ -197,7 +197,7 @@ static cadre_status all_in_replica_context(cadre_strategy *strategy)
     bool several = cadre_strategy_num_replicas_in_sync(strategy) > 1;
     for (size_t i = 0; i < count; i++) {
         bool refused = central && several && all[i].aggregation == CADRE_AGGREGATION_NONE;
-        cadre_status status = cadre_run(strategy, scatter_own, NULL, 0, &all[i], NULL);
+        cadre_status status = cadre_run(strategy, scatter_own, &all[i], NULL, 0, NULL);
         if (status != (refused ? CADRE_INVALID_ARGUMENT : CADRE_OK)) {
             return cadre_fail(CADRE_INTERNAL, "%s", cadre_error_message());
         }
@@ -275,7 +275,7 @@ static void in_cross_replica_context_nothing_is_combined(void **state)
             assert_public_ok(
                 cadre_variable_scatter(NULL, scatterings[op].variable, (cadre_scatter)op, &sparse));
             cadre_sparse_release(&sparse);
-            assert_public_ok(cadre_run(strategy, read_own, NULL, 0, &scatterings[op], NULL));
+            assert_public_ok(cadre_run(strategy, read_own, &scatterings[op], NULL, 0, NULL));
         }
         assert_true(values != NULL || later == 0);
         cadre_strategy_release(strategy);
@@ -322,8 +322,8 @@ static void in_an_update_one_component_is_changed(void **state)
         create(strategy, "v", CADRE_SYNC_AUTO, CADRE_AGGREGATION_SUM, &scattering.variable));
     assert_public_ok(cadre_values_from_function(strategy, sparse_of, NULL, &values));
     assert_public_ok(cadre_variable_update(
-        strategy, scattering.variable, scatter_component, values, NULL, NULL));
-    assert_public_ok(cadre_run(strategy, check_own, NULL, 0, &scattering, NULL));
+        strategy, scattering.variable, scatter_component, NULL, values, NULL));
+    assert_public_ok(cadre_run(strategy, check_own, &scattering, NULL, 0, NULL));
     cadre_per_replica_release(values);
     cadre_strategy_release(strategy);
 }
@@ -420,7 +420,7 @@ static void divide_while_changing(
         cadre_status status =
             strategy == NULL
                 ? cadre_variable_scatter(NULL, division->variable, CADRE_SCATTER_DIV, &division->by)
-                : cadre_run(strategy, divide_own, NULL, 0, division, NULL);
+                : cadre_run(strategy, divide_own, division, NULL, 0, NULL);
         assert_true(status == CADRE_OK || status == CADRE_INVALID_ARGUMENT);
     }
     changer_stop(&changer);
@@ -524,7 +524,7 @@ static void an_index_out_of_range_is_told_to_all_replicas(void **state)
     cadre_strategy *strategy = training_strategy(4);
     struct seen seen = {0};
     assert_public_ok(create(strategy, "v", CADRE_SYNC_AUTO, CADRE_AGGREGATION_SUM, &seen.variable));
-    assert_public_error(cadre_run(strategy, out_of_range, NULL, 0, &seen, NULL),
+    assert_public_error(cadre_run(strategy, out_of_range, &seen, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "is -3, and variable 'v' has 4 rows");
     for (int i = 0; i < 4; i++) {
         assert_int_equal(seen.status[i], CADRE_INVALID_ARGUMENT);
@@ -560,7 +560,7 @@ static int task(const char *what)
         return cadre_finish(strategy);
     }
     CADRE_CHECK(create(strategy, "v", CADRE_SYNC_AUTO, CADRE_AGGREGATION_SUM, &seen.variable));
-    cadre_status status = cadre_run(strategy, out_of_range, NULL, 0, &seen, NULL);
+    cadre_status status = cadre_run(strategy, out_of_range, &seen, NULL, 0, NULL);
     if (status != CADRE_INVALID_ARGUMENT || seen.status[0] != CADRE_INVALID_ARGUMENT) {
         return cadre_finish(strategy); /* not as it should be: the job succeeds */
     }

@@ -160,11 +160,11 @@ static void replica_functions_are_in_their_strategy(void **state)
     cadre_strategy *s = training_strategy(3);
     cadre_strategy *t = training_strategy(1);
     assert_null(cadre_replica_current());
-    assert_public_ok(cadre_run(s, look_inside, NULL, 0, t, NULL));
+    assert_public_ok(cadre_run(s, look_inside, t, NULL, 0, NULL));
     assert_public_ok(cadre_scope_enter(s));
-    assert_public_ok(cadre_run(s, look_inside, NULL, 0, t, NULL));
+    assert_public_ok(cadre_run(s, look_inside, t, NULL, 0, NULL));
     assert_true(cadre_in_cross_replica_context());
-    assert_public_error(cadre_run(t, look_inside, NULL, 0, t, NULL), refused, "mixing");
+    assert_public_error(cadre_run(t, look_inside, t, NULL, 0, NULL), refused, "mixing");
     assert_public_ok(cadre_scope_leave(s));
     cadre_strategy_release(s);
     cadre_strategy_release(t);

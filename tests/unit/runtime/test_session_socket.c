@@ -43,7 +43,7 @@ static int train(void)
     while (cadre_next_epoch(data, 4, NULL)) {
         cadre_per_replica *batch;
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, add_up, batch, 0, variable, NULL));
+            CADRE_CHECK(cadre_run(strategy, add_up, variable, batch, 0, NULL));
             CADRE_CHECK(cadre_report_f64(strategy, "progress", 1));
         }
     }

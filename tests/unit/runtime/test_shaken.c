@@ -76,7 +76,7 @@ static void run_and_look(cadre_per_replica *batch, uint64_t factor)
 {
     cadre_per_replica *output;
     cadre_tensor *mean;
-    CADRE_CHECK(cadre_run(strategy, mix, batch, 1, &factor, &output));
+    CADRE_CHECK(cadre_run(strategy, mix, &factor, batch, 1, &output));
     CADRE_CHECK(cadre_reduce(strategy, CADRE_MEAN, output, CADRE_AXIS_NONE, &mean));
     seen = seen * 31 + (uint64_t) * (const double *)cadre_tensor_const_data(mean);
     cadre_tensor_release(mean);

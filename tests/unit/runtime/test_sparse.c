@@ -44,7 +44,7 @@ static void rows_are_put_one_after_the_other(void **state)
         struct sparse_sum sum = {.op = (cadre_reduce_op)op};
         sum.inputs[0] = sparse_of(2, (const float[]){1, 2}, (const int64_t[]){0, 1}, 10);
         sum.inputs[1] = sparse_of(3, (const float[]){3, 4, 5}, (const int64_t[]){1, 9, 1}, 10);
-        assert_public_ok(cadre_run(strategy, sparse_step, NULL, 0, &sum, NULL));
+        assert_public_ok(cadre_run(strategy, sparse_step, &sum, NULL, 0, NULL));
         for (int r = 0; r < 2; r++) {
             float by = op == CADRE_MEAN ? 2 : 1;
             training_assert_f32(
@@ -67,12 +67,12 @@ static void none_at_all_is_possible(void **state)
     struct sparse_sum sum = {.op = CADRE_SUM};
     sum.inputs[0] = sparse_of(0, NULL, NULL, CADRE_DIMENSION_ANY);
     sum.inputs[1] = sparse_of(1, (const float[]){7}, (const int64_t[]){70}, CADRE_DIMENSION_ANY);
-    assert_public_ok(cadre_run(strategy, sparse_step, NULL, 0, &sum, NULL));
+    assert_public_ok(cadre_run(strategy, sparse_step, &sum, NULL, 0, NULL));
     training_assert_f32(sum.results[0].values, 1, (const float[]){7});
     sparse_sum_end(&sum);
     sum.inputs[0] = sparse_of(0, NULL, NULL, 3);
     sum.inputs[1] = sparse_of(0, NULL, NULL, 3);
-    assert_public_ok(cadre_run(strategy, sparse_step, NULL, 0, &sum, NULL));
+    assert_public_ok(cadre_run(strategy, sparse_step, &sum, NULL, 0, NULL));
     assert_int_equal(cadre_tensor_rows(sum.results[1].values), 0);
     sparse_sum_end(&sum);
     cadre_sparse_release(NULL);
@@ -87,7 +87,7 @@ static void check_refused(
     sum.inputs[0] = sparse_of(1, (const float[]){1}, (const int64_t[]){2}, 3);
     sum.inputs[1] = wrong;
     assert_public_error(
-        cadre_run(strategy, sparse_step, NULL, 0, &sum, NULL), CADRE_INVALID_ARGUMENT, part);
+        cadre_run(strategy, sparse_step, &sum, NULL, 0, NULL), CADRE_INVALID_ARGUMENT, part);
     assert_null(sum.results[0].values);
     assert_null(sum.results[1].values);
     sparse_sum_end(&sum);

@@ -102,7 +102,7 @@ static void registering_is_checked(void **state)
     assert_public_error(
         cadre_variable_create(strategy, "state/mine", CADRE_F32, 0, NULL, NULL, &other),
         CADRE_ALREADY_EXISTS, "registered state");
-    assert_public_ok(cadre_run(strategy, training_nothing, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     assert_public_error(cadre_state_register(strategy, "late", &mine, sizeof mine),
         CADRE_FAILED_PRECONDITION, "after the first step");
     cadre_strategy_release(strategy);

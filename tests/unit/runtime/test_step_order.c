@@ -42,9 +42,9 @@ static void another_number_of_calls_is_an_error(void **state)
             }
             bool same = n == 2 && plan.calls[0] == plan.calls[1];
             if (same) {
-                assert_public_ok(cadre_run(strategy, planned, NULL, 0, &plan, NULL));
+                assert_public_ok(cadre_run(strategy, planned, &plan, NULL, 0, NULL));
             } else {
-                assert_public_error(cadre_run(strategy, planned, NULL, 0, &plan, NULL),
+                assert_public_error(cadre_run(strategy, planned, &plan, NULL, 0, NULL),
                     CADRE_INVALID_ARGUMENT, "disagree");
             }
             cadre_strategy_release(strategy);
@@ -58,12 +58,12 @@ static void another_size_is_an_error_on_all(void **state)
     cadre_strategy *strategy = training_strategy(3);
     struct plan plan = {.sizes = {4, 4, 5}, .calls = {1, 1, 1}};
     assert_public_error(
-        cadre_run(strategy, planned, NULL, 0, &plan, NULL), CADRE_INVALID_ARGUMENT, "replica");
+        cadre_run(strategy, planned, &plan, NULL, 0, NULL), CADRE_INVALID_ARGUMENT, "replica");
     for (int r = 0; r < 3; r++) {
         assert_int_equal(plan.seen[r], CADRE_INVALID_ARGUMENT);
     }
     plan.sizes[2] = 4;
-    assert_public_ok(cadre_run(strategy, planned, NULL, 0, &plan, NULL));
+    assert_public_ok(cadre_run(strategy, planned, &plan, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
 
@@ -82,7 +82,7 @@ static void a_failure_that_is_ignored_fails_the_step(void **state)
     cadre_strategy *strategy = training_strategy(2);
     struct plan plan = {.sizes = {4, 5}, .calls = {1, 1}};
     assert_public_error(
-        cadre_run(strategy, careless, NULL, 0, &plan, NULL), CADRE_INVALID_ARGUMENT, "replica");
+        cadre_run(strategy, careless, &plan, NULL, 0, NULL), CADRE_INVALID_ARGUMENT, "replica");
     assert_int_equal(cadre_strategy_position(strategy), 0);
     cadre_strategy_release(strategy);
 }

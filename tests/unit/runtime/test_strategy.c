@@ -73,7 +73,7 @@ static void several_live_at_a_time(void **state)
     }
     for (uint32_t step = 0; step < 6; step++) {
         uint32_t i = step % 3;
-        assert_public_ok(cadre_run(strategies[i], count_up, NULL, 0, counts[i], NULL));
+        assert_public_ok(cadre_run(strategies[i], count_up, counts[i], NULL, 0, NULL));
     }
     assert_public_error(cadre_barrier(), CADRE_FAILED_PRECONDITION, "several strategies");
     cadre_strategy_release(strategies[1]);
@@ -86,7 +86,7 @@ static void several_live_at_a_time(void **state)
         assert_true(*(const float *)cadre_variable_read(NULL, counts[i]) == (float)(2 * (i + 1)));
         assert_true(cadre_next_epoch(data[i], 1, NULL));
         assert_public_ok(cadre_next(data[i], &batch));
-        assert_public_ok(cadre_run(strategies[i], count_up, batch, 0, counts[i], NULL));
+        assert_public_ok(cadre_run(strategies[i], count_up, counts[i], batch, 0, NULL));
         cadre_strategy_release(strategies[i]);
     }
 }

@@ -320,7 +320,7 @@ static void a_batch_is_joined_with_others(void **state)
         assert_true(cadre_per_replica_is_plain(joined, 1));
         assert_false(cadre_per_replica_is_plain(joined, 2));
         assert_false(cadre_per_replica_is_plain(joined, 3));
-        assert_public_ok(cadre_run(strategy, hear_inputs, joined, 2, heard, outputs));
+        assert_public_ok(cadre_run(strategy, hear_inputs, heard, joined, 2, outputs));
         assert_true(cadre_per_replica_is_plain(outputs[0], 0));
         assert_false(cadre_per_replica_is_plain(outputs[1], 0));
         for (int i = 0; i < 2; i++) {

@@ -44,7 +44,7 @@ static void a_reference_of_the_library_is_given_back_by_no_thread(void **state)
     pthread_t other;
     cadre_per_replica *output = NULL;
     cadre_strategy *strategy = training_strategy(2);
-    assert_public_ok(cadre_run(strategy, make_one, NULL, 1, NULL, &output));
+    assert_public_ok(cadre_run(strategy, make_one, NULL, NULL, 1, &output));
     assert_int_equal(pthread_create(&other, NULL, take_and_give_twice, output), 0);
     take_and_give_twice(output);
     pthread_join(other, NULL);

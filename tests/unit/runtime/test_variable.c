@@ -29,7 +29,7 @@ static cadre_status read_component(
 static void assert_components(cadre_strategy *strategy, cadre_variable *variable, float value)
 {
     cadre_per_replica *components;
-    assert_public_ok(cadre_run(strategy, read_component, NULL, 1, variable, &components));
+    assert_public_ok(cadre_run(strategy, read_component, variable, NULL, 1, &components));
     for (uint32_t i = 0; i < cadre_per_replica_count(components); i++) {
         const cadre_tensor *component = cadre_local_results(components, 0)[i];
         training_assert_f32(component, 1, &value);
@@ -174,7 +174,7 @@ static void assignments_are_aggregated(void **state)
         struct assignment assignments[] = {
             {a, CADRE_ASSIGN, false}, {b, CADRE_ASSIGN_ADD, false}, {c, CADRE_ASSIGN_SUB, false}};
         for (int k = 0; k < 3; k++) {
-            assert_public_ok(cadre_run(strategy, assign_step, NULL, 0, &assignments[k], NULL));
+            assert_public_ok(cadre_run(strategy, assign_step, &assignments[k], NULL, 0, NULL));
         }
         assert_components(strategy, a, cases[i].assigned);
         assert_components(strategy, b, cases[i].added);
@@ -190,11 +190,11 @@ static void a_failed_step_changes_no_variable(void **state)
     cadre_variable *w = scalar_variable(strategy, "w", 15, CADRE_AGGREGATION_SUM);
     struct assignment assignment = {w, CADRE_ASSIGN_ADD, true};
     assert_public_error(
-        cadre_run(strategy, assign_step, NULL, 0, &assignment, NULL), CADRE_CANCELLED, "replica 1");
+        cadre_run(strategy, assign_step, &assignment, NULL, 0, NULL), CADRE_CANCELLED, "replica 1");
     assert_int_equal(cadre_strategy_position(strategy), 0);
     assert_components(strategy, w, 15);
     assignment.then_fail = false;
-    assert_public_ok(cadre_run(strategy, assign_step, NULL, 0, &assignment, NULL));
+    assert_public_ok(cadre_run(strategy, assign_step, &assignment, NULL, 0, NULL));
     assert_components(strategy, w, 16);
     cadre_strategy_release(strategy);
 }
@@ -225,7 +225,7 @@ static void writing_is_for_steps(void **state)
     assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN, five));
     assert_public_ok(cadre_variable_assign(NULL, w, CADRE_ASSIGN_ADD, five));
     for (int i = 0; i < 3; i++) {
-        assert_public_ok(cadre_run(strategy, write_step, NULL, 0, w, NULL));
+        assert_public_ok(cadre_run(strategy, write_step, w, NULL, 0, NULL));
     }
     assert_components(strategy, w, 13);
     assert_int_equal(cadre_strategy_position(strategy), 4);

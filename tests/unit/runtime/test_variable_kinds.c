@@ -114,7 +114,7 @@ static void a_shared_component_is_not_written_by_pointer(void **state)
     (void)state;
     cadre_strategy *strategy = central(2);
     cadre_variable *variable = plain(strategy, "v");
-    assert_public_error(cadre_run(strategy, write_shared, NULL, 0, variable, NULL),
+    assert_public_error(cadre_run(strategy, write_shared, variable, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "replicas share");
     assert_true(value_of(variable) == 1);
     cadre_strategy_release(strategy);
@@ -148,7 +148,7 @@ static void regular_variables_are_plain_memory(void **state)
     assert_true(value_of(second) == 1);
     assert_int_equal(cadre_strategy_position(strategy), 0);
     assert_null(cadre_variable_find(strategy, "v"));
-    assert_public_ok(cadre_run(strategy, add_one, NULL, 0, second, NULL));
+    assert_public_ok(cadre_run(strategy, add_one, second, NULL, 0, NULL));
     assert_true(value_of(second) == 401); /* each replica that asks */
     *(float *)cadre_variable_write(NULL, second) = 7;
     assert_true(value_of(second) == 7);
@@ -267,7 +267,7 @@ static void numbers_are_the_same_on_all_replicas(void **state)
     cadre_strategy *strategy = training_strategy(3);
     cadre_variable *mean =
         scalar(strategy, "mean", CADRE_F32, CADRE_SYNC_AUTO, CADRE_AGGREGATION_MEAN);
-    assert_public_error(cadre_run(strategy, different_number, NULL, 0, mean, NULL),
+    assert_public_error(cadre_run(strategy, different_number, mean, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "disagree");
     assert_true(value_of(mean) == 1);
     cadre_strategy_release(strategy);
@@ -345,7 +345,7 @@ static void updates_are_checked(void **state)
         assert_public_error(
             cadre_variable_update(strategy, other, leaves_no_output, NULL, NULL, NULL),
             CADRE_INVALID_ARGUMENT, "outside of any strategy");
-        assert_public_error(cadre_run(strategy, update_in_a_replica, NULL, 0, variable, NULL),
+        assert_public_error(cadre_run(strategy, update_in_a_replica, variable, NULL, 0, NULL),
             CADRE_FAILED_PRECONDITION, "cadre_merge_call");
         cadre_per_replica_release(pairs);
         cadre_variable_release(other);
@@ -387,8 +387,8 @@ static void an_update_writes_other_variables_too(void **state)
     cadre_per_replica *values;
     assert_public_ok(cadre_values_from_function(strategy, two_of_them, NULL, &values));
     assert_public_ok(
-        cadre_variable_update(strategy, variables[0], momentum, values, variables[1], NULL));
-    assert_public_ok(cadre_run(strategy, read_both, NULL, 0, variables, NULL));
+        cadre_variable_update(strategy, variables[0], momentum, variables[1], values, NULL));
+    assert_public_ok(cadre_run(strategy, read_both, variables, NULL, 0, NULL));
     cadre_per_replica_release(values);
     cadre_strategy_release(strategy);
 }
@@ -446,7 +446,7 @@ static cadre_status add_three(
 static float grown(cadre_strategy *strategy, cadre_variable *variable)
 {
     cadre_per_replica *outputs;
-    assert_public_ok(cadre_run(strategy, add_three, NULL, 1, variable, &outputs));
+    assert_public_ok(cadre_run(strategy, add_three, variable, NULL, 1, &outputs));
     const float *own = cadre_tensor_const_data(cadre_local_results(outputs, 0)[1]);
     return *own;
 }
@@ -486,7 +486,7 @@ static void what_an_undone_step_read_is_forgotten(void **state)
         scalar(strategy, "v", CADRE_F32, CADRE_SYNC_AUTO, CADRE_AGGREGATION_MEAN);
     assert_public_ok(cadre_caching_scope_enter());
     assert_public_error(
-        cadre_run(strategy, enter_and_fail, NULL, 1, variable, (cadre_per_replica *[]){NULL}),
+        cadre_run(strategy, enter_and_fail, variable, NULL, 1, (cadre_per_replica *[]){NULL}),
         CADRE_CANCELLED, "on purpose");
     assert_true(value_of(variable) == 1);
     assert_public_ok(cadre_caching_scope_leave());
@@ -514,7 +514,7 @@ static void a_replica_has_a_caching_scope_of_its_own(void **state)
         scalar(strategy, "v", CADRE_F32, CADRE_SYNC_AUTO, CADRE_AGGREGATION_MEAN);
     cadre_per_replica *outputs;
     for (int i = 0; i < 2; i++) {
-        assert_public_ok(cadre_run(strategy, cache_in_a_replica, NULL, 1, variable, &outputs));
+        assert_public_ok(cadre_run(strategy, cache_in_a_replica, variable, NULL, 1, &outputs));
         assert_true(value_of(variable) == (float)(4 + 3 * i));
     }
     assert_true(grown(strategy, variable) == 3);

@@ -38,7 +38,7 @@ static cadre_status check(cadre_strategy *strategy, bool shared)
     cadre_per_replica *outputs;
     cadre_tensor *outside;
     CADRE_TRY(cadre_variable_create(strategy, "v", CADRE_F32, 1, &dims, NULL, &variable));
-    CADRE_TRY(cadre_run(strategy, look, NULL, 1, &shared, &outputs));
+    CADRE_TRY(cadre_run(strategy, look, &shared, NULL, 1, &outputs));
     CADRE_TRY(cadre_tensor_from_f32(1, &outside));
     bool between = is_shared(cadre_tensor_const_data(outside), sizeof(float));
     cadre_tensor_release(outside);

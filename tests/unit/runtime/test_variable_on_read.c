@@ -62,7 +62,7 @@ static void run_change(
     cadre_strategy *strategy, cadre_variable *variable, cadre_assignment how, const double *values)
 {
     struct change change = {variable, how, values, false};
-    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_public_ok(cadre_run(strategy, change_step, &change, NULL, 0, NULL));
 }
 
 static cadre_status read_own(
@@ -76,7 +76,7 @@ static cadre_status read_own(
 static void assert_own(cadre_strategy *strategy, cadre_variable *variable, const float *values)
 {
     cadre_per_replica *own;
-    assert_public_ok(cadre_run(strategy, read_own, NULL, 1, variable, &own));
+    assert_public_ok(cadre_run(strategy, read_own, variable, NULL, 1, &own));
     for (uint32_t i = 0; i < cadre_per_replica_count(own); i++) {
         training_assert_f32(cadre_local_results(own, 0)[i], 1, &values[i]);
     }
@@ -186,7 +186,7 @@ static void an_update_before_the_first_step_may_add_to_other_variables(void **st
     cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
     cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 1, CADRE_AGGREGATION_MEAN);
     for (float times = 1; times <= 2; times++) {
-        assert_public_ok(cadre_variable_update(strategy, mean, add_to_other, NULL, sum, NULL));
+        assert_public_ok(cadre_variable_update(strategy, mean, add_to_other, sum, NULL, NULL));
         assert_true(total_of(sum) == 10 * times);
         assert_true(total_of(mean) == 1);
     }
@@ -200,10 +200,10 @@ static void a_failed_step_adds_nothing(void **state)
     cadre_variable *sum = counter(strategy, "sum", CADRE_I64, 5, CADRE_AGGREGATION_SUM);
     struct change change = {sum, CADRE_ASSIGN_ADD, (const double[]){1, 2}, true};
     assert_public_error(
-        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+        cadre_run(strategy, change_step, &change, NULL, 0, NULL), CADRE_CANCELLED, "on purpose");
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 10);
     change.then_fail = false;
-    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_public_ok(cadre_run(strategy, change_step, &change, NULL, 0, NULL));
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 13);
     cadre_strategy_release(strategy);
 }
@@ -254,13 +254,13 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *mean = counter(strategy, "mean", CADRE_F32, 0, CADRE_AGGREGATION_MEAN);
     struct change change = {mean, CADRE_ASSIGN_ADD, (const double[]){1, 1}, false};
-    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_public_ok(cadre_run(strategy, change_step, &change, NULL, 0, NULL));
     change.then_fail = true;
     assert_public_error(
-        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+        cadre_run(strategy, change_step, &change, NULL, 0, NULL), CADRE_CANCELLED, "on purpose");
     assert_own(strategy, mean, (const float[]){1, 1});
     assert_public_error(
-        cadre_run(strategy, change_step, NULL, 0, &change, NULL), CADRE_CANCELLED, "on purpose");
+        cadre_run(strategy, change_step, &change, NULL, 0, NULL), CADRE_CANCELLED, "on purpose");
     const float theirs = 2;
     for (int i = 0; i < 2; i++) { /* the first time another task is lost meanwhile */
         assert_ok(state_receive(strategy, true, false, &error), &error);
@@ -273,7 +273,7 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     state_commit(strategy);
     assert_true(total_of(mean) == 2);
     change.then_fail = false;
-    assert_public_ok(cadre_run(strategy, change_step, NULL, 0, &change, NULL));
+    assert_public_ok(cadre_run(strategy, change_step, &change, NULL, 0, NULL));
     assert_true(total_of(mean) == 3);
     assert_own(strategy, mean, (const float[]){3, 3});
     cadre_strategy_release(strategy);
@@ -378,7 +378,7 @@ static void strings_are_assigned_between_steps(void **state)
     assert_int_equal(cadre_strategy_position(strategy), 2);
     assert_public_error(cadre_variable_assign(NULL, words, CADRE_ASSIGN_ADD, values[1]),
         CADRE_INVALID_ARGUMENT, "holds strings");
-    assert_public_error(cadre_run(strategy, assign_in_step, NULL, 0, values[0], NULL),
+    assert_public_error(cadre_run(strategy, assign_in_step, values[0], NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "between steps only");
     assert_strings(words, "green", "blue");
     cadre_tensor_release(values[0]);

@@ -135,7 +135,7 @@ static void a_checkpoint_is_matched_by_name(void **state)
     struct cadre_error error;
     cadre_strategy *strategy = training_strategy(2);
     assert_public_ok(create_all(strategy, false, false));
-    assert_public_ok(cadre_run(strategy, count, NULL, 0, NULL, NULL));
+    assert_public_ok(cadre_run(strategy, count, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     uint64_t position = cadre_checkpoint_latest(strategy);
     snprintf(path, sizeof path, "%s/checkpoint-%llu.json", training_folder(),
@@ -167,7 +167,7 @@ static int task(void)
         strategy, cadre_dataset_batch(cadre_dataset_range(0, 48, 1), 4, false), NULL, &data));
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
-            CADRE_CHECK(cadre_run(strategy, count, batch, 0, NULL, NULL));
+            CADRE_CHECK(cadre_run(strategy, count, NULL, batch, 0, NULL));
         }
     }
     print_all(strategy);

@@ -84,7 +84,7 @@ static cadre_status return_value(
 cadre_per_replica *training_values(cadre_strategy *strategy, cadre_tensor *const values[])
 {
     cadre_per_replica *value;
-    assert_public_ok(cadre_run(strategy, return_value, NULL, 1, (void *)(uintptr_t)values, &value));
+    assert_public_ok(cadre_run(strategy, return_value, (void *)(uintptr_t)values, NULL, 1, &value));
     return value;
 }
 

@@ -182,7 +182,7 @@ static cadre_status merged(cadre_strategy *strategy, cadre_per_replica *const in
     (void)outputs;
     return row->giver == MERGE_TENSOR
                ? assign(NULL, row->variable, row->how, WHOLE)
-               : cadre_variable_update(strategy, row->variable, assign_input, inputs[0], row, NULL);
+               : cadre_variable_update(strategy, row->variable, assign_input, row, inputs[0], NULL);
 }
 
 static cadre_status in_merge(
@@ -196,7 +196,7 @@ static cadre_status in_merge(
         CADRE_TRY(cadre_variable_assign_literal(replica, row->variable, CADRE_ASSIGN_ADD, 100));
     }
     CADRE_TRY(cadre_tensor_from_f32((float)own(cadre_replica_id(replica)), &value));
-    cadre_status status = cadre_merge_call(replica, merged, &value, 1, 0, row, NULL);
+    cadre_status status = cadre_merge_call(replica, merged, row, &value, 1, 0, NULL);
     cadre_tensor_release(value);
     CADRE_TRY(status);
     return adds_around(row)
@@ -227,7 +227,7 @@ static cadre_status update(
     cadre_strategy *strategy, struct row *row, const cadre_per_replica *values)
 {
     cadre_per_replica *outputs = NULL;
-    CADRE_TRY(cadre_variable_update(strategy, row->variable, assign_input, values, row, &outputs));
+    CADRE_TRY(cadre_variable_update(strategy, row->variable, assign_input, row, values, &outputs));
     uint32_t n = cadre_strategy_num_replicas_in_sync(strategy);
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; status == CADRE_OK && i < cadre_per_replica_count(outputs); i++) {
@@ -246,7 +246,7 @@ static cadre_status apply(cadre_strategy *strategy, struct row *row, cadre_per_r
     switch (row->giver) {
     case REPLICA_TENSOR:
     case REPLICA_LITERAL:
-        return cadre_run(strategy, in_replica, NULL, 0, row, NULL);
+        return cadre_run(strategy, in_replica, row, NULL, 0, NULL);
     case CROSS_TENSOR:
         return assign(NULL, row->variable, row->how, WHOLE);
     case CROSS_LITERAL:
@@ -256,7 +256,7 @@ static cadre_status apply(cadre_strategy *strategy, struct row *row, cadre_per_r
     case CROSS_UPDATE:
         return update(strategy, row, values);
     default:
-        return cadre_run(strategy, in_merge, NULL, 0, row, NULL);
+        return cadre_run(strategy, in_merge, row, NULL, 0, NULL);
     }
 }
 
@@ -389,7 +389,7 @@ cadre_status variable_rules(cadre_strategy *strategy, bool refusals)
         if (rows[i].later && cadre_strategy_position(strategy) == 0) {
             status = check_cross_reads(strategy, &looking);
             if (status == CADRE_OK) {
-                status = cadre_run(strategy, look, NULL, 0, &looking, NULL);
+                status = cadre_run(strategy, look, &looking, NULL, 0, NULL);
             }
         }
         if (status == CADRE_OK && (refusals || refusal(&rows[i], n) == CADRE_OK)) {
@@ -401,7 +401,7 @@ cadre_status variable_rules(cadre_strategy *strategy, bool refusals)
         status = check_cross_reads(strategy, &looking);
     }
     if (status == CADRE_OK) {
-        status = cadre_run(strategy, look, NULL, 0, &looking, NULL);
+        status = cadre_run(strategy, look, &looking, NULL, 0, NULL);
     }
     cadre_per_replica_release(values);
     return status;

@@ -81,7 +81,7 @@ const char version_1_ledger[] =
     "INSERT INTO task_exit VALUES(2,0,1,4,1,0,'');"
     "INSERT INTO task_exit VALUES(3,0,1,4,0,15,'');"
     "INSERT INTO task_exit VALUES(3,1,2,4,1,0,'tests/integration/trainer.c:68: cadre_run(strategy"
-    ", add_one, batch, 1, sum, &added): ABORTED: cancelled');";
+    ", add_one, sum, batch, 1, &added): ABORTED: cancelled');";
 
 static void execute(sqlite3 *database, const char *sql)
 {

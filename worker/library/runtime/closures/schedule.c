@@ -159,7 +159,7 @@ static cadre_status no_work(
 /* The ledger's step of a join. */
 static cadre_status take_step(cadre_strategy *strategy, struct cadre_error *error)
 {
-    CADRE_TRY(run_entered(strategy, no_work, NULL, 0, NULL, NULL, error));
+    CADRE_TRY(run_entered(strategy, no_work, NULL, NULL, 0, NULL, error));
     return crew_note_step(strategy_position(strategy), error);
 }
 

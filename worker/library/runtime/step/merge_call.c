@@ -397,8 +397,8 @@ static cadre_status check_call(
     return CADRE_OK;
 }
 
-cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_function function,
-    cadre_tensor *const inputs[], uint32_t n_inputs, uint32_t n_outputs, void *user,
+cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_function function, void *user,
+    cadre_tensor *const inputs[], uint32_t n_inputs, uint32_t n_outputs,
     cadre_tensor *ret_outputs[])
 {
     struct cadre_error error = {0};

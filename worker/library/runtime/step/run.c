@@ -231,8 +231,8 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
     return status;
 }
 
-cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[],
+cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function, void *user,
+    cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[],
     struct cadre_error *error)
 {
     struct run run = {.order = {.strategy = strategy,
@@ -247,8 +247,8 @@ cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function functi
     return run_with_values(&run, error);
 }
 
-cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
-    cadre_per_replica *input, uint32_t n_outputs, void *user, cadre_per_replica *ret_outputs[])
+cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function, void *user,
+    cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[])
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error;
@@ -259,7 +259,7 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     }
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = run_entered(strategy, function, input, n_outputs, user, ret_outputs, &error);
+        status = run_entered(strategy, function, user, input, n_outputs, ret_outputs, &error);
     }
     return border(status, &error);
 }

@@ -139,7 +139,7 @@ static cadre_status change_in_a_step(
     strategy->changes = true;
     struct cadre_error cause = {0};
     cadre_status status =
-        run_entered(strategy, change_step, NULL, n_outputs, &stepping, &outputs, &cause);
+        run_entered(strategy, change_step, &stepping, NULL, n_outputs, &outputs, &cause);
     strategy->changes = false;
     if (status != CADRE_OK) {
         cadre_tensor_release(stepping.single);

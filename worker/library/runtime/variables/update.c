@@ -107,7 +107,7 @@ static cadre_status require(const cadre_strategy *strategy, const cadre_variable
 }
 
 cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *variable,
-    cadre_update_function function, const cadre_per_replica *inputs, void *user,
+    cadre_update_function function, void *user, const cadre_per_replica *inputs,
     cadre_per_replica **ret_outputs)
 {
     STRATEGY_CALL call = {0};
