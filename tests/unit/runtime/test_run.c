@@ -89,6 +89,13 @@ static cadre_status creates_a_variable(
         cadre_replica_strategy(replica), "v", CADRE_F32, 0, NULL, NULL, &variable);
 }
 
+static cadre_status calls_gather(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    return cadre_gather(cadre_replica_strategy(replica), user, 0, outputs);
+}
+
 static void contexts_are_kept_apart(void **state)
 {
     (void)state;
@@ -97,6 +104,15 @@ static void contexts_are_kept_apart(void **state)
         CADRE_FAILED_PRECONDITION, "inside a replica function");
     assert_public_error(cadre_run(strategy, creates_a_variable, NULL, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "cadre_variable_create");
+    cadre_tensor *row;
+    assert_public_ok(cadre_tensor_create(CADRE_F32, 1, (int64_t[]){2}, &row));
+    cadre_per_replica *rows;
+    assert_public_ok(cadre_values_from_tensors(strategy, (cadre_tensor *[]){row, row}, 2, &rows));
+    assert_public_error(
+        cadre_run(strategy, calls_gather, rows, NULL, 1, (cadre_per_replica *[1]){0}),
+        CADRE_FAILED_PRECONDITION, "cadre_gather");
+    cadre_per_replica_release(rows);
+    cadre_tensor_release(row);
     assert_int_equal(cadre_strategy_position(strategy), 0);
     cadre_strategy_release(strategy);
 }
