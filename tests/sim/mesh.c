@@ -201,7 +201,7 @@ void mesh_end(struct sim *sim, uint32_t index)
 }
 
 /* The collective before which so many were left at this position is done, and has a result. */
-void note_outside(struct job *job, uint64_t position, uint32_t left)
+static void note_outside(struct job *job, uint64_t position, uint32_t left)
 {
     if (left < job->outside_done[position]) {
         job->outside_done[position] = (uint8_t)left;

@@ -90,19 +90,14 @@ static bool is_save(const struct sim *sim, const struct process *process)
            program_outside_left(sim, process) == job->outside[position];
 }
 
-/* cadre_save: the chief copies and writes, all wait until it is published. In cadre_finish the
- * chief alone waits: the others say at once that they are done. */
-static void save(struct sim *sim, uint32_t index)
+/* What is saved is to be published: it tells where it stands, and the chief sees to the rest. */
+static void await_published(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     process->program = PROGRAM_SAVES;
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_FLUSH});
     if (process->rank == 0) {
-        saving_begin(sim, index);
-    }
-    bool all = process->core.position < job_of(sim, process)->plan->steps || is_save(sim, process);
-    if (all || mesh_of(sim, process)->count == 1) { /* the replicas of one task, at its end too */
-        values_saved(sim, index);
+        saving_awaits(sim, index);
     }
 }
 
@@ -112,7 +107,13 @@ static void finish(struct sim *sim, uint32_t index)
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
     if (process->rank == 0 && !is_published(process)) {
-        save(sim, index);
+        if (mesh_of(sim, process)->count == 1) { /* the replicas of the only task compare */
+            values_tell(sim, process, true);
+            if (!values_agree(sim, index, true)) {
+                return;
+            }
+        }
+        await_published(sim, index);
         return;
     }
     const struct scenario_death *death = process_dies(sim, index, DEATH_FINISHED, 0);
@@ -217,14 +218,11 @@ static void enter_outside(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
-    if (is_save(sim, process) && is_published(process)) {
-        note_outside(job, position, program_outside_left(sim, process));
-        outside_done(sim, index);
-        return;
-    }
     if (is_save(sim, process)) {
-        save(sim, index);
-        return;
+        values_tell(sim, process, true);
+        if (process->rank == 0 && !is_published(process)) {
+            saving_begin(sim, index);
+        }
     }
     const struct scenario_death *death = process_dies(sim, index, DEATH_OUTSIDE, position);
     if (death != NULL) {
@@ -237,6 +235,40 @@ static void enter_outside(struct sim *sim, uint32_t index)
     mesh_enter(sim, index, outside_key(position, program_outside_left(sim, process)), true);
 }
 
+/* All have met in it. cadre_save goes on when what is saved is published: who is frozen before
+ * that saves again, with others, or hears from who got further that it was. */
+static void outside_met(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    bool saves = is_save(sim, process);
+    bool runs = process->core.phase == TASK_RUN;
+    process->program = PROGRAM_IDLE;
+    if (saves && runs && !values_agree(sim, index, true)) {
+        process->doing++;
+        program_go(sim, index);
+    } else if (saves && runs && !is_published(process)) {
+        await_published(sim, index);
+    } else if (runs) {
+        outside_done(sim, index);
+    } else {
+        /* It has the result, and is frozen behind it. */
+        process->done += !saves || is_published(process) ? 1 : 0;
+        program_go(sim, index);
+    }
+}
+
+/* What it waited for is published. */
+static void saved(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    process->program = PROGRAM_IDLE;
+    if (is_save(sim, process)) {
+        outside_done(sim, index);
+    } else {
+        program_go(sim, index); /* its last one */
+    }
+}
+
 /* ---- the loop ---- */
 
 void program_go(struct sim *sim, uint32_t index)
@@ -245,8 +277,7 @@ void program_go(struct sim *sim, uint32_t index)
     const struct job *job = job_of(sim, process);
     if (process->program == PROGRAM_SAVES) {
         if (process->core.phase == TASK_RUN && is_published(process)) {
-            process->program = PROGRAM_IDLE;
-            program_go(sim, index);
+            saved(sim, index);
         }
         return;
     }
@@ -318,7 +349,7 @@ static void enter_step(struct sim *sim, uint32_t index)
     check_enter(sim, process, position);
     if (process->collective == 0) {
         fed_by(sim, process);
-        values_tell(sim, process);
+        values_tell(sim, process, false);
     }
     if (last && job->plan->bucketed) {
         /* A part of the step is written before its last collective. */
@@ -456,14 +487,8 @@ void program_collective_done(struct sim *sim, uint32_t index)
         return;
     }
     if ((process->key & 256) == 0) {
-        if (process->core.phase == TASK_RUN) {
-            outside_done(sim, index);
-        } else {
-            process->done++; /* it has the result, and is frozen behind it */
-            process->program = PROGRAM_IDLE;
-            program_go(sim, index);
-        }
-    } else if (process->collective == 0 && !values_agree(sim, index)) {
+        outside_met(sim, index);
+    } else if (process->collective == 0 && !values_agree(sim, index, false)) {
         process->program = PROGRAM_IDLE;
         process->doing++;
         program_go(sim, index);

@@ -26,6 +26,19 @@ bool saving_begin(struct sim *sim, uint32_t index)
     return true;
 }
 
+/* What was written may be of another position, or the upload may fail. */
+void saving_awaits(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    if (process->part_position != process->core.position) {
+        saving_begin(sim, index);
+    } else if (!process->saves_again) {
+        process->part_position = POSITION_NONE;
+        process->saves_again = true;
+        later(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
+    }
+}
+
 void saving_to_stop(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
@@ -106,14 +119,7 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
     bool chief = process->rank == 0 && process->mesh != NOBODY;
     bool saves = process->core.phase == TASK_RUN || task_core_stops(&process->core);
     if (process->program == PROGRAM_SAVES && chief && saves) {
-        /* What was written may be of another position, or the upload may fail. */
-        if (process->part_position != process->core.position) {
-            saving_begin(sim, index);
-        } else if (!process->saves_again) {
-            process->part_position = POSITION_NONE;
-            process->saves_again = true;
-            later(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
-        }
+        saving_awaits(sim, index);
     } else {
         program_go(sim, index);
     }

@@ -168,8 +168,6 @@ struct process {
     uint64_t key; /* of the collective that it is in */
     bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
-    uint64_t told_at; /* it told its value where all save, in mesh: */
-    uint32_t told_in;
     bool out_told; /* that it was told to end without a word */
     /* Of a crew. */
     struct task_member members[SCENARIO_CREW_MAX];
@@ -531,6 +529,8 @@ void join_synced(struct sim *sim, uint32_t process);
 void saving_at_step(struct sim *sim, uint32_t process);
 /* false: another is being written. */
 bool saving_begin(struct sim *sim, uint32_t process);
+/* The chief waits until what it saves is published. */
+void saving_awaits(struct sim *sim, uint32_t process);
 /* Its job stops where it stands: the chief saves, and all wait for bye. */
 void saving_to_stop(struct sim *sim, uint32_t process);
 /* It is on the disk; or (`again`) a save has waited for long. */
@@ -546,11 +546,10 @@ bool values_count(const struct sim *sim, const struct job *job);
 /* 0: they do not. */
 uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
 void value_flips(struct sim *sim, struct process *process);
-/* It enters the first collective of its step; and that succeeded: false, the values differ. */
-void values_tell(struct sim *sim, struct process *process);
-bool values_agree(struct sim *sim, uint32_t process);
-/* It saves, together with all. */
-void values_saved(struct sim *sim, uint32_t process);
+/* It enters the first collective of its step, or one in which all save; and that succeeded: false,
+ * the values differ. */
+void values_tell(struct sim *sim, struct process *process, bool saves);
+bool values_agree(struct sim *sim, uint32_t process, bool saves);
 void values_adopted(struct sim *sim, const struct mesh *mesh);
 void values_check(struct sim *sim, const struct job *job, uint64_t position, uint64_t value);
 
@@ -585,7 +584,6 @@ void mesh_end(struct sim *sim, uint32_t process);
 void mesh_leave(struct sim *sim, uint32_t process, bool gone);
 /* Its connections break, nobody dies. */
 void mesh_break(struct sim *sim, struct mesh *mesh);
-void note_outside(struct job *job, uint64_t position, uint32_t left);
 void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);
 struct mesh *mesh_of(struct sim *sim, const struct process *process);
 uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t rank);

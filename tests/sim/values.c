@@ -31,21 +31,27 @@ void value_flips(struct sim *sim, struct process *process)
     }
 }
 
-static void tell(struct told *told, uint64_t position, uint64_t digest)
+/* The only task of a job that has saved where it ends tells twice. */
+static void tell(struct told *told, uint32_t members, uint64_t position, uint64_t digest)
 {
-    if (told->position != position + 1) {
+    if (told->position != position + 1 || told->count == members) {
         *told = (struct told){.position = position + 1, .digest = digest};
     }
     told->differs |= told->digest != digest;
     told->count++;
 }
 
-void values_tell(struct sim *sim, struct process *process)
+static struct told *told_of(struct sim *sim, const struct process *process, bool saves)
+{
+    struct mesh *mesh = mesh_of(sim, process);
+    return saves ? &mesh->saved : &mesh->told[process->core.position % 2];
+}
+
+void values_tell(struct sim *sim, struct process *process, bool saves)
 {
     const struct job *job = &sim->jobs[process->job];
-    uint64_t position = process->core.position;
     if (values_count(sim, job)) {
-        tell(&mesh_of(sim, process)->told[position % 2], position,
+        tell(told_of(sim, process, saves), mesh_of(sim, process)->count, process->core.position,
             value_digest(sim, job, &process->state));
     }
 }
@@ -69,7 +75,7 @@ static bool learn(struct sim *sim, uint32_t index, const struct told *told)
     return false;
 }
 
-bool values_agree(struct sim *sim, uint32_t index)
+bool values_agree(struct sim *sim, uint32_t index, bool saves)
 {
     struct process *process = &sim->processes[index];
     const struct job *job = &sim->jobs[process->job];
@@ -77,34 +83,10 @@ bool values_agree(struct sim *sim, uint32_t index)
     if (!values_count(sim, job) || process->core.phase != TASK_RUN) {
         return true;
     }
-    const struct told *told = &mesh_of(sim, process)->told[position % 2];
+    const struct told *told = told_of(sim, process, saves);
     CADRE_ASSERT(told->position == position + 1);
     CADRE_ASSERT(told->count == mesh_of(sim, process)->count);
     return learn(sim, index, told);
-}
-
-/* All save in the middle of the program: in a collective, whose end each hears when all are in. */
-void values_saved(struct sim *sim, uint32_t index)
-{
-    struct process *process = &sim->processes[index];
-    struct mesh *mesh = mesh_of(sim, process);
-    uint64_t position = process->core.position;
-    if (!values_count(sim, &sim->jobs[process->job]) ||
-        (process->told_at == position && process->told_in == process->mesh)) {
-        return;
-    }
-    process->told_at = position;
-    process->told_in = process->mesh;
-    tell(&mesh->saved, position, value_digest(sim, &sim->jobs[process->job], &process->state));
-    struct told saved = mesh->saved;
-    for (uint32_t rank = 0; rank < mesh->count && saved.count == mesh->count; rank++) {
-        uint32_t member = mesh_member(sim, mesh, rank);
-        struct process *other = &sim->processes[member];
-        if (other->program == PROGRAM_SAVES && other->core.phase == TASK_RUN &&
-            other->core.position == position && learn(sim, member, &saved)) {
-            program_event(sim, member, &(struct task_event){.type = TASK_EVENT_FLUSH});
-        }
-    }
 }
 
 /* ---- what is right ---- */
