@@ -310,7 +310,7 @@ void mesh_stalls(struct sim *sim, uint32_t at, uint64_t key)
 {
     struct mesh *mesh = &sim->meshes[at];
     mesh->stall_armed = false;
-    bool waits = key == KEY_FORM ? !mesh->whole : mesh->entered > 0;
+    bool waits = !mesh->whole || mesh->entered > 0;
     if (mesh->broken || !waits) {
         return;
     }
