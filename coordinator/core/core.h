@@ -206,6 +206,7 @@ struct core_restore_job {
     struct core_ending ending_as;
     bool has_checkpoint;
     struct core_checkpoint checkpoint;
+    uint64_t lost;            /* a position whose checkpoint turned out to be damaged; 0: none */
     struct verified verified; /* as recorded last */
     const struct core_restore_task *tasks;
     size_t task_count;
@@ -508,6 +509,8 @@ struct core_job_view {
     uint32_t halt_stream;
     bool has_checkpoint; /* the newest published one */
     struct core_checkpoint checkpoint;
+    uint64_t
+        published; /* what releases say of it, also when it is damaged since; or POSITION_NONE */
     struct verified
         verified; /* the newest position whose states were found equal; digest 0: none */
     /* Its tasks that are started now go on from that checkpoint, not from a peer. */

@@ -205,7 +205,7 @@ static void tell_job(struct engine *engine, const struct core_action *action)
             .halt_at = view.halt_at,
             .halt_kind = view.halt_kind,
             .halt_stream = view.halt_stream,
-            .published = view.has_checkpoint ? view.checkpoint.position : POSITION_NONE};
+            .published = view.published};
         break;
     case CORE_TELL_ABORT:
         told->type = TASK_DOWN_ABORT;

@@ -306,6 +306,7 @@ static cadre_status visit_job(const struct held_job *held,
     restore->checkpoint = checkpoints->count > 0 ? *(struct core_checkpoint *)rows_at(
                                                        checkpoints, checkpoints->count - 1)
                                                  : view.origin;
+    restore->lost = view.lost.position;
     restore->verified = memory_job_verified(job);
     restore_note_verified(restore);
     view.spec = held->spec;

@@ -193,6 +193,7 @@ static cadre_status load_parts(
         "SELECT " CHECKPOINT_COLUMNS " FROM origin WHERE job = ?1", id, take_origin, job, error));
     CADRE_TRY(statements_each(statements, "read which checkpoint of a job was damaged",
         "SELECT " LOST_COLUMNS " FROM lost WHERE job = ?1", id, take_lost, job, error));
+    restore->lost = job->lost.position;
     restore->has_checkpoint = job->restores;
     restore->checkpoint = job->origin;
     CADRE_TRY(statements_each(statements, "read the newest checkpoint of a job",

@@ -386,14 +386,34 @@ static void check_controls(
         broken(sim, "PERSIST", "job %llu: a halt at %llu is spoken before its record",
             (ull)job->id.n, (ull)release->halt_at);
     }
-    if (release->published != POSITION_NONE &&
-        (!stored->has_checkpoint || stored->checkpoint.position < release->published)) {
+    if (release->published != POSITION_NONE && !stored_was_published(stored, release->published)) {
         broken(sim, "PERSIST", "job %llu: the checkpoint of %llu is told before its record",
             (ull)job->id.n, (ull)release->published);
     }
     if (release->halt_kind != HALT_NONE && release->up_to > release->halt_at) {
         broken(sim, "HALT", "job %llu: released up to %llu beyond the halt at %llu", (ull)job->id.n,
             (ull)release->up_to, (ull)release->halt_at);
+    }
+}
+
+/* Who waits in cadre_save hears what its peers heard. After a start of the coordinator that is not
+ * so where a checkpoint was lost in the generation that published it, or was another job's. */
+static void check_published(
+    struct sim *sim, const struct job *job, const struct task_release *release)
+{
+    const struct mesh *mesh = &sim->meshes[job->mesh];
+    const struct stored *stored = job->stored;
+    for (uint32_t rank = 0; rank < mesh->count; rank++) {
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        uint64_t knows = process->core.published;
+        bool there = generation_equal(process->core.generation, mesh->generation);
+        bool forgotten = job->coordinator_crashed && knows <= stored->forgettable;
+        if (there && knows != POSITION_NONE && !forgotten &&
+            (release->published == POSITION_NONE || release->published < knows)) {
+            broken(sim, "PUBLISHED",
+                "job %llu: task %u was told that %llu is published, and that is taken back",
+                (ull)job->id.n, process->ref.slot, (ull)knows);
+        }
     }
 }
 
@@ -424,6 +444,7 @@ void check_release(struct sim *sim, const struct job *job, const struct task_rel
                 (ull)release->halt_at);
         }
     }
+    check_published(sim, job, release);
     /* What tasks know from an older life of the coordinator may be said again. */
     if (release->up_to > job->stored->watermark && release->up_to > mesh->admitted) {
         broken(sim, "PERSIST", "job %llu: release %llu is spoken, but only %llu is written",

@@ -238,7 +238,7 @@ static void fill_release(struct sim *sim, const struct core_job_view *view, cons
         .halt_at = view->halt_at,
         .halt_kind = view->halt_kind,
         .halt_stream = view->halt_stream,
-        .published = view->has_checkpoint ? view->checkpoint.position : POSITION_NONE};
+        .published = view->published};
     if (mutant_acts(sim, MUTANT_RELEASE_AHEAD)) {
         told->release.up_to++;
     }

@@ -128,8 +128,40 @@ static void apply_checkpoint(struct stored *stored, const struct core_checkpoint
     take_newest(stored);
 }
 
+static bool lost_counts(const struct stored *stored)
+{
+    return stored->lost_at > 0 &&
+           (stored->lost_at <= stored->resume || stored->lost_in == stored->generation.number);
+}
+
+bool stored_was_published(const struct stored *stored, uint64_t position)
+{
+    return (stored->has_checkpoint && position <= stored->checkpoint.position) ||
+           (lost_counts(stored) && position <= stored->lost_at);
+}
+
+static void note_lost(struct stored *stored, uint64_t position)
+{
+    if (!lost_counts(stored) || position > stored->lost_at) {
+        stored->lost_at = position;
+        stored->lost_in = stored->generation.number;
+    }
+}
+
+static void note_forgettable(struct stored *stored, uint64_t position)
+{
+    if (position > stored->forgettable) {
+        stored->forgettable = position;
+    }
+}
+
 static void apply_lost(struct stored *stored, uint64_t position)
 {
+    note_lost(stored, position);
+    if (position > stored->resume) {
+        note_forgettable(stored, position);
+    }
+    stored->lost_most = position > stored->lost_most ? position : stored->lost_most;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < stored->checkpoint_count; i++) {
         if (stored->checkpoints[i].position != position) {
@@ -231,6 +263,8 @@ static void apply(struct stored *stored, const struct entry *entry)
         apply_lost(stored, record->lost.position);
         break;
     case CORE_RECORD_ORIGIN:
+        note_lost(stored, stored->origin.position);
+        note_forgettable(stored, stored->origin.position);
         stored->origin = record->checkpoint;
         take_newest(stored);
         break;
@@ -468,6 +502,7 @@ static void restore_one(struct sim *sim, const struct job *job)
             .ending_as = stored->ending_as,
             .has_checkpoint = stored->has_checkpoint,
             .checkpoint = stored->checkpoint,
+            .lost = stored->lost_most,
             .verified = stored->verified,
             .tasks = tasks,
             .task_count = task_count,

@@ -48,7 +48,11 @@ struct stored {
     struct verified verified;
     bool restores;
     struct core_checkpoint origin;
-    uint64_t first_step;       /* the least at which a generation began without a state */
+    uint64_t lost_most; /* checkpoint that turned out to be damaged; 0: none */
+    uint64_t lost_at; /* the same of the newest line, found when this generation was the newest: */
+    uint64_t lost_in;
+    uint64_t forgettable; /* a start of the coordinator may not know that so much was published */
+    uint64_t first_step;  /* the least at which a generation began without a state */
     uint32_t checkpoint_count; /* its own, oldest first */
     struct core_checkpoint checkpoints[STORED_CHECKPOINTS];
     bool streams[STORED_STREAMS];
@@ -84,6 +88,8 @@ struct store {
 struct sim;
 struct job;
 
+/* Whether the line was published up to there, also when that turned out to be damaged since. */
+bool stored_was_published(const struct stored *stored, uint64_t position);
 /* The one before the newest of its own; false: there is none. */
 bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous);
 

@@ -237,7 +237,8 @@ static void take_release(
     core->halt_at = release->halt_at;
     core->halt_kind = release->halt_kind;
     core->halt_stream = release->halt_stream;
-    if (release->published != POSITION_NONE) {
+    if (release->published != POSITION_NONE &&
+        (core->published == POSITION_NONE || release->published > core->published)) {
         core->published = release->published;
     }
     task_append(out, TASK_ACTION_CHANGED);

@@ -12,6 +12,7 @@
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
@@ -164,13 +165,14 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     job->formed = true;
     proof_cut(job);
     verified_cut(job);
+    published_cut(job);
     barrier_open(core, job);
     health_progress(core, job, 0);
     phase_move(job, PHASE_RUN);
     wanting_note(core, job);
     job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
     crew_planned(core, job);
-    if (job->has_checkpoint) {
+    if (job->published != POSITION_NONE) {
         job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
     }
     CADRE_ASSERT(job->roster == job->present && job->roster > 0);

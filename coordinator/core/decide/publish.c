@@ -6,6 +6,7 @@
 #include "coordinator/core/decide/publish.h"
 
 #include "coordinator/core/facts/divergence.h"
+#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -30,6 +31,7 @@ void publish_decide(struct core *core, struct job *job)
     job->has_checkpoint = true;
     job->checkpoint = job->part;
     verified_published(job);
+    published_raise(job, job->checkpoint.position);
     if (job->checkpoint_at != POSITION_NONE && job->checkpoint_at <= job->checkpoint.position) {
         job->checkpoint_at = POSITION_NONE;
     }

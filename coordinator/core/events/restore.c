@@ -14,6 +14,7 @@
 #include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/facts/overtime.h"
 #include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
@@ -287,6 +288,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     job->has_checkpoint = restore->has_checkpoint;
     job->checkpoint = restore->checkpoint;
     verified_restore(job, restore);
+    published_restore(job, restore);
     if (restore->started) {
         restore_started(core, job, restore);
     } else if (restore->incarnation_max > 0) { /* it is in the queue again */

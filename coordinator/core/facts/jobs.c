@@ -101,6 +101,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->source = SOURCE_NONE;
     job->halt_at = POSITION_NONE;
     job->checkpoint_at = POSITION_NONE;
+    job->published = POSITION_NONE;
     for (uint32_t i = 0; i < DEADLINES; i++) {
         job->deadlines[i] = UINT64_MAX;
     }

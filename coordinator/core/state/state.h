@@ -371,6 +371,7 @@ struct job {
     uint64_t streams_recorded;                     /* bits */
     bool has_checkpoint;
     struct core_checkpoint checkpoint; /* the newest published one */
+    uint64_t published; /* facts/published.c: tasks are told of it; POSITION_NONE: of none */
     bool has_part;
     struct core_checkpoint part; /* durable, and not applied by all yet, or not verified */
     /* facts/verified.c */

@@ -53,8 +53,8 @@ void tell_again(struct core *core, const struct job *job, uint32_t slot, bool kn
     enum core_tell tells[3];
     uint32_t count = 0;
     uint32_t worker = job_party(core, job, job_task(core, job, slot)->party)->worker;
-    bool has_news =
-        job->released > job->resume || job->halt_kind != HALT_NONE || job->has_checkpoint;
+    bool has_news = job->released > job->resume || job->halt_kind != HALT_NONE ||
+                    job->published != POSITION_NONE;
     CADRE_ASSERT(worker != NONE && core->workers[worker].state == WORKER_CONNECTED);
     CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
     /* What is still due will be said to all of them. */

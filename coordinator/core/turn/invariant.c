@@ -36,6 +36,9 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(!runs || !job->has_checkpoint || job->restarted || job->generation.number == 1 ||
               job->checkpoint.position <= job->released,
         "a checkpoint is ahead of the watermark");
+    HOLDS(!runs || !job->has_checkpoint ||
+              (job->published != POSITION_NONE && job->published >= job->checkpoint.position),
+        "tasks are not told of the newest checkpoint");
     HOLDS(
         !job->has_part || job->part.position <= job->released, "a part is ahead of the watermark");
     HOLDS((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE), "half a halt");

@@ -45,6 +45,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .halt_stream = job->halt_stream,
         .has_checkpoint = job->has_checkpoint,
         .checkpoint = job->checkpoint,
+        .published = job->published,
         .verified = job->verified,
         .restores = job->phase == PHASE_JOIN && job->has_checkpoint,
         .crew = job->crew,

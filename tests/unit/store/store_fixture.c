@@ -372,6 +372,7 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
         fprintf(out, "  from:");
         write_one_checkpoint(out, &job->origin);
     }
+    assert_int_equal(job->restore.lost, job->lost.position);
     if (job->lost.position > 0) {
         fprintf(out, "  lost %" PRIu64 ": %s\n", job->lost.position, job->lost.why);
     }

@@ -105,7 +105,7 @@ static void fill_release(const struct core_job_view *job, struct task_release *r
         .halt_at = job->halt_at,
         .halt_kind = job->halt_kind,
         .halt_stream = job->halt_stream,
-        .published = job->has_checkpoint ? job->checkpoint.position : POSITION_NONE,
+        .published = job->published,
     };
 }
 

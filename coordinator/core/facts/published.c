@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The newest position that members may have been told is published. A checkpoint that turns out to
+ * be damaged takes nothing of that back: who heard of it is past its cadre_save, and waits for
+ * those that did not hear of it yet, so they hear the same. What a job goes on from is another
+ * question (job->checkpoint). */
+#include "coordinator/core/facts/published.h"
+
+#include "common/pure/assert.h"
+
+void published_raise(struct job *job, uint64_t position)
+{
+    CADRE_ASSERT(position != POSITION_NONE);
+    if (job->published == POSITION_NONE || position > job->published) {
+        job->published = position;
+    }
+}
+
+void published_cut(struct job *job)
+{
+    if (job->published != POSITION_NONE && job->published > job->resume) {
+        job->published = POSITION_NONE;
+    }
+    if (job->has_checkpoint) {
+        published_raise(job, job->checkpoint.position);
+    }
+    CADRE_ASSERT(!job->has_checkpoint || job->published >= job->checkpoint.position);
+}
+
+/* One that was published in this very generation, and lost, cannot be told from one of a line that
+ * is cut off: who waits for it is replaced when it has stalled. */
+void published_restore(struct job *job, const struct core_restore_job *restore)
+{
+    CADRE_ASSERT(job->published == POSITION_NONE);
+    if (job->has_checkpoint) {
+        published_raise(job, job->checkpoint.position);
+    }
+    if (restore->lost > 0 && restore->lost <= restore->resume) {
+        published_raise(job, restore->lost);
+    }
+    if (restore->generation.number == 1 && restore->resume > 0) {
+        published_raise(job, restore->resume); /* another job's, which it went on from */
+    }
+}
