@@ -226,13 +226,13 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     const struct agent *a = &sim->agents[process->agent];
     const struct stored_task *task = &job->stored->tasks[record->task_exit.slot];
     bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
-                 !process->ending && !process->stopped && a->alive && !a->pause.on;
+                 !process->ending && !process->stopped && a->alive;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;
     uint64_t now_us = coordinator_now(sim);
-    uint64_t turn_us = 2 * sim->scenario.turn_us;
+    uint64_t turn_us = sim->scenario.turn_us;
     bool lately = now_us - a->heard_us <= turn_us;
     uint64_t silent_us = now_us - a->heard_us + (lately ? a->silent_us : 0);
-    bool patient = silent_us < SCENARIO_REWIND_US;
+    bool patient = silent_us + turn_us < SCENARIO_REWIND_US;
     bool stands = job->plan->plain || (member && !job->stored->done);
     if (lives && patient && stands && !is_heard(sim, job, record->task_exit.slot)) {
         broken(sim, "REWIND",

@@ -137,11 +137,9 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
     if (!coordinator_may_serve(sim, agent, &message->up)) {
         return;
     }
+    agent_is_heard(sim, agent); /* also when the core has hung up: it lay there unread */
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
-    if (is_link_of(sim, agent, index)) {
-        agent_is_heard(sim, agent); /* else the core has given this link up */
-    }
 }
 
 static void coordinator_link_down(struct sim *sim, uint32_t index)

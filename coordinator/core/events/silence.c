@@ -120,15 +120,19 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
 }
 
 /* A deadline that comes up late says that this process itself stood still, was starved or
- * suspended: then what the worker said meanwhile waits to be read, and it gets the time for that.
- */
+ * suspended, and so does lease_unread_us: then what the worker said meanwhile waits to be read, and
+ * it gets the time for that. */
 static void lease_was_late(struct core *core, struct worker *w, uint64_t allowed_us)
 {
     uint64_t part_us = core->options.lease_us / LATE_PART;
     uint64_t due_us = w->heard_us + allowed_us;
+    uint64_t until_us = lease_unread_us(core);
     CADRE_ASSERT(w->heard_us <= core->now_us);
     if (due_us <= core->now_us && core->now_us - due_us > part_us) {
-        w->heard_us = core->now_us - allowed_us + part_us;
+        until_us = core->now_us + part_us;
+    }
+    if (until_us > due_us) {
+        w->heard_us = until_us - allowed_us;
     }
     CADRE_ASSERT(w->heard_us <= core->now_us);
 }
@@ -137,7 +141,8 @@ void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
 {
     struct worker *w = &core->workers[worker];
     uint64_t patience_us = worker_patience_us(core, w);
-    bool late = core->now_us - due_us > core->options.lease_us / LATE_PART;
+    bool late =
+        core->now_us - due_us > core->options.lease_us / LATE_PART || lease_unread_us(core) > 0;
     CADRE_ASSERT(w->state != WORKER_FREE);
     CADRE_ASSERT(due_us <= core->now_us);
     if (late || !w->overdue) {

@@ -36,6 +36,10 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
         deadline_set(core, job, deadline, core->now_us + core->options.lease_us);
         return;
     }
+    if (waits_for_hearing(deadline) && lease_unread_us(core) > 0) {
+        deadline_set(core, job, deadline, lease_unread_us(core));
+        return;
+    }
     switch (deadline) {
     case DEADLINE_FORM:
         generation_overdue(core, job);

@@ -6,7 +6,28 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-#define HEARD_PART 2 /* of a lease: who says nothing for so long may be cut off as well */
+#define HEARD_PART  2 /* of a lease: who says nothing for so long may be cut off as well */
+#define UNREAD_PART 4 /* of a lease: for what was said while this process stood still */
+
+/* Nothing came for so long, and something was due meanwhile: then it was not the others. One
+ * deadline alone does not tell: it may come up right behind the stand. */
+void lease_clock(struct core *core, uint64_t now_us)
+{
+    struct heap_entry next;
+    CADRE_ASSERT(now_us >= core->now_us);
+    if (now_us - core->now_us > core->options.lease_us / HEARD_PART &&
+        heap_top(&core->deadlines, &next) && next.due_us < now_us) {
+        core->stood_us = now_us;
+    }
+    core->now_us = now_us;
+}
+
+uint64_t lease_unread_us(const struct core *core)
+{
+    uint64_t until_us = core->stood_us + core->options.lease_us / UNREAD_PART;
+    CADRE_ASSERT(core->stood_us <= core->now_us);
+    return core->stood_us > 0 && until_us > core->now_us ? until_us : 0;
+}
 
 bool lease_hears(const struct core *core, uint32_t worker)
 {

@@ -5,6 +5,11 @@
 
 #include "coordinator/core/state/state.h"
 
+/* Time goes on to that of the next event. */
+void lease_clock(struct core *core, uint64_t now_us);
+/* Until when those whose words may lie unread are given time, since this process stood still; 0: it
+ * did not, of late. */
+uint64_t lease_unread_us(const struct core *core);
 /* Whether it is known to live now. */
 bool lease_hears(const struct core *core, uint32_t worker);
 /* Whether somebody who can carry it on is heard, and the others had a lease to come back since

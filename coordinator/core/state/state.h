@@ -455,6 +455,7 @@ struct core {
     struct core_options options;
     struct prng prng;
     uint64_t now_us;
+    uint64_t stood_us; /* until then this process stood still; 0: never yet */
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;

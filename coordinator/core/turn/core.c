@@ -12,6 +12,7 @@
 #include "coordinator/core/events/restore.h"
 #include "coordinator/core/events/timers.h"
 #include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -191,9 +192,8 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
 void core_step(struct core *core, const struct core_event *event, struct core_actions *out)
 {
     CADRE_ASSERT(core->out == NULL);
-    CADRE_ASSERT(event->now_us >= core->now_us);
     CADRE_ASSERT(out->capacity - out->count >= CORE_ACTIONS_PER_STEP_MAX);
-    core->now_us = event->now_us;
+    lease_clock(core, event->now_us);
     core->steps++;
     core->out = out;
     core->out_end = out->count + CORE_ACTIONS_PER_STEP_MAX;

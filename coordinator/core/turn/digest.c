@@ -206,8 +206,8 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
 uint64_t core_digest(const struct core *core)
 {
     const uint64_t fields[] = {core->prng.state, core->now_us, core->worker_last, core->job_last,
-        core->workers_lost, core->slots_total[0], core->slots_free[0], core->place_due,
-        core->stray_count, core->deadlines.count};
+        core->stood_us, core->workers_lost, core->slots_total[0], core->slots_free[0],
+        core->place_due, core->stray_count, core->deadlines.count};
     uint64_t digest = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
         digest = fold(digest, fields[i]);

@@ -148,6 +148,54 @@ static void who_stood_still_itself_loses_nobody(void **state)
     script_close(s);
 }
 
+/* The same when its deadlines come up in time, or hardly late, and when one of two is read first:
+ * what the other one said lies there as well. */
+static void nobody_is_given_up_unread(void **state)
+{
+    (void)state;
+    static const uint64_t stood_us[] = {7500000, 8 * SECOND, 9 * SECOND, 11 * SECOND};
+    for (size_t i = 0; i < 2 * sizeof stood_us / sizeof stood_us[0]; i++) {
+        struct script *s = script_open(NULL);
+        join(s, 1, "a", 1);
+        join(s, 2, "b", 1);
+        script_skip(s);
+        s->now_us += 2900000; /* nothing is due before the next heartbeats */
+        s->now_us += stood_us[i / 2];
+        if (i % 2 == 0) {
+            heartbeat(s, 1);
+        }
+        wait_us(s, 0);
+        says(s, "");
+        heartbeat(s, 1);
+        heartbeat(s, 2);
+        wait_us(s, 6 * SECOND);
+        says(s, "");
+        heartbeat(s, 1);
+        wait_us(s, 5 * SECOND);
+        says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+                "again\n");
+        script_close(s);
+    }
+}
+
+/* Where only one is silent, or all are and their time is over, none is waited for longer. */
+static void silence_is_not_taken_for_a_stand(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    join(s, 2, "b", 1);
+    script_skip(s);
+    wait_us(s, 10 * SECOND - 1);
+    says(s, "");
+    wait_us(s, 1);
+    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n"
+            "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n");
+    script_close(s);
+}
+
 static void workers_have_a_limit(void **state)
 {
     (void)state;
@@ -356,6 +404,8 @@ int main(void)
         cmocka_unit_test(comes_back_on_a_new_stream),
         cmocka_unit_test(a_lease_runs_out),
         cmocka_unit_test(who_stood_still_itself_loses_nobody),
+        cmocka_unit_test(nobody_is_given_up_unread),
+        cmocka_unit_test(silence_is_not_taken_for_a_stand),
         cmocka_unit_test(workers_have_a_limit),
         cmocka_unit_test(a_draining_worker_gets_no_tasks),
         cmocka_unit_test(unknown_tasks_are_ended),
