@@ -481,9 +481,10 @@ void check_bye(struct sim *sim, const struct job *job)
         broken(sim, "HALT", "job %llu: bye before a plan", (ull)job->id.n);
         return;
     }
-    const struct mesh *mesh = &sim->meshes[job->mesh];
+    struct mesh *mesh = &sim->meshes[job->mesh];
     if (job->durable->has_control && job->durable->halt_kind == HALT_STOP) {
         check_stopped(sim, job, mesh);
+        mesh->left = true;
         return;
     }
     for (uint32_t rank = 0; rank < mesh->count; rank++) {

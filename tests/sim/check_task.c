@@ -121,7 +121,8 @@ void check_left(struct sim *sim, const struct process *process)
                      process->exit.signal == 0 && process->out_told;
     /* Its job was preempted, and has gone on elsewhere since: the program knows that it is not
      * done. */
-    bool stopped = process->core.halt_kind == HALT_STOP && process->core.reason == REPORT_HALT;
+    bool stopped = process->core.halt_kind == HALT_STOP && process->core.reason == REPORT_HALT &&
+                   process->mesh != NOBODY && sim->meshes[process->mesh].left;
     if (by_itself && !stopped && job->mesh != NOBODY &&
         !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
         broken(sim, "HALT",

@@ -223,6 +223,16 @@ static void note_welcomed(struct sim *sim, const struct core_action *action)
     sim->worker_agents[action->welcome.worker.n] = sim->links[action->welcome.link.n - 1].agent;
 }
 
+static void note_started(struct sim *sim, struct job *job)
+{
+    const struct coordinator *c = &sim->coordinator;
+    uint64_t left_us = c->away_until_us > sim->now_us ? c->away_until_us - sim->now_us : 0;
+    if (job->stored->first_us == 0) {
+        job->begun_us = sim->now_us;
+        job->away_us = c->away_us > left_us ? c->away_us - left_us : 0;
+    }
+}
+
 static void note_action(struct sim *sim, size_t index)
 {
     struct coordinator *c = &sim->coordinator;
@@ -233,7 +243,11 @@ static void note_action(struct sim *sim, size_t index)
         note_submitted(sim, &action->record);
     } else if (action->type == CORE_ACTION_RECORD && (action->record.type == CORE_RECORD_STARTED ||
                                                          action->record.type == CORE_RECORD_PLAN)) {
-        c->places[index] = store_places(sim, job_by_id(sim, action->record.job));
+        struct job *job = job_by_id(sim, action->record.job);
+        c->places[index] = store_places(sim, job);
+        if (action->record.type == CORE_RECORD_STARTED) {
+            note_started(sim, job);
+        }
     }
 }
 

@@ -24,7 +24,10 @@ void agent_touch(struct sim *sim, uint32_t agent)
  * longer than it keeps tasks without. */
 void coordinator_is_away(struct sim *sim, uint64_t length_us)
 {
-    sim->coordinator.away_us += length_us;
+    struct coordinator *c = &sim->coordinator;
+    uint64_t until_us = sim->now_us + length_us;
+    c->away_us += length_us;
+    c->away_until_us = until_us > c->away_until_us ? until_us : c->away_until_us;
     for (uint32_t i = 0; i < sim->scenario.agents && length_us > SCENARIO_ORPHAN_US / 2; i++) {
         agent_touch(sim, i);
     }

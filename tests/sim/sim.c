@@ -385,6 +385,7 @@ static void world_make(struct sim *sim)
     sim->coordinator.clock = (struct machine_clock){.ppm = s->coordinator_ppm};
     sim->coordinator.pause = (struct pause){0};
     sim->coordinator.away_us = 0;
+    sim->coordinator.away_until_us = 0;
     sim->second = (struct second){0};
     coordinator_boot(sim);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});

@@ -200,6 +200,7 @@ struct mesh {
     uint32_t applied[POSITIONS_MAX];   /* members that applied the step */
     uint64_t lines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
     bool broken;
+    bool left; /* all stood at a stop, and bye was said */
     bool stall_armed;
 };
 
@@ -289,6 +290,8 @@ struct job {
     struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
     uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
+    uint64_t begun_us; /* its first start was decided, when the coordinator had been away for: */
+    uint64_t away_us;
     uint32_t crashes;  /* of the coordinator, since it was started */
     uint64_t ended_us; /* 0: it has not ended */
 };
@@ -297,7 +300,8 @@ struct coordinator {
     struct core *core;
     struct machine_clock clock;
     struct pause pause;
-    uint64_t away_us; /* for so long it stood still, or could not write */
+    uint64_t away_us; /* for so long it stood still, or could not write, at the end of that: */
+    uint64_t away_until_us;
     struct term term;
     bool term_unstored;
     void *memory;
