@@ -3,6 +3,9 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
+/* Their daemons may have heard their last word a lease before. */
+#define SILENT_US (SCENARIO_ORPHAN_US - SCENARIO_LEASE_US)
+
 void agent_touch(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
@@ -28,7 +31,7 @@ void coordinator_is_away(struct sim *sim, uint64_t length_us)
     uint64_t until_us = sim->now_us + length_us;
     c->away_us += length_us;
     c->away_until_us = until_us > c->away_until_us ? until_us : c->away_until_us;
-    for (uint32_t i = 0; i < sim->scenario.agents && length_us > SCENARIO_ORPHAN_US / 2; i++) {
+    for (uint32_t i = 0; i < sim->scenario.agents && length_us > SILENT_US; i++) {
         agent_touch(sim, i);
     }
 }
