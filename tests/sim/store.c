@@ -158,7 +158,7 @@ static void note_forgettable(struct stored *stored, uint64_t position)
 static void apply_lost(struct stored *stored, uint64_t position)
 {
     note_lost(stored, position);
-    if (position > stored->resume) {
+    if (position > stored->resume || position < stored->lost_most) {
         note_forgettable(stored, position);
     }
     stored->lost_most = position > stored->lost_most ? position : stored->lost_most;

@@ -27,7 +27,8 @@ void published_cut(struct job *job)
 }
 
 /* One that was published in this very generation, and lost, cannot be told from one of a line that
- * is cut off: who waits for it is replaced when it has stalled. */
+ * is cut off, and of several that were lost the latest alone is known: who waits for such a one is
+ * replaced when it has stalled. */
 void published_restore(struct job *job, const struct core_restore_job *restore)
 {
     CADRE_ASSERT(job->published == POSITION_NONE);
