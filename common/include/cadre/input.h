@@ -132,7 +132,10 @@ typedef cadre_status (*cadre_input_function)(
 /* Distributes pipelines that the program makes and shards itself: nothing is cut, sharded or
  * added. Each pipeline has a position of its own, and there is no promise about samples across
  * them. An epoch ends when no pipeline has anything left; replicas without an element get empty
- * tensors until then. `user` outlives the strategy. `options->auto_shard` and `rebatch` mean
+ * tensors until then. Only where one worker reads elements that all have one fixed shape (batches
+ * with drop_remainder, scalars) cadre_next ends it before a step that has no element for some of
+ * the replicas, as get_next does, and a warning counts what was left; cadre_next_optional has that
+ * step. `user` outlives the strategy. `options->auto_shard` and `rebatch` mean
  * nothing here. (tf.distribute.Strategy.distribute_datasets_from_function.) */
 CADRE_API cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
     cadre_input_function function, void *user, const cadre_input_options *options,
@@ -158,7 +161,8 @@ CADRE_API bool cadre_next_epoch(
 /* The next step's batch: for each replica one tensor per component of the dataset's elements.
  * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. When a task is
  * lost or joins, its tensors are replaced by those of the new slice, in the next call that takes
- * it. OUT_OF_RANGE at the end of the epoch, at the same step on every task. Any other error is
+ * it. A replica that has no part of the step gets empty tensors (a scalar is 0). OUT_OF_RANGE at
+ * the end of the epoch, at the same step on every task. Any other error is
  * sticky: it comes out of all further calls, and of cadre_finish. A batch that is not run is passed
  * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch; and
  * under CADRE_SHARD_FILE where an epoch cannot be read on by another number of tasks (see
@@ -166,7 +170,8 @@ CADRE_API bool cadre_next_epoch(
 CADRE_API cadre_status cadre_next(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 
-/* The same where the end is no error: CADRE_OK, and *ret_batch is NULL at the end of the epoch.
+/* The same where the end is no error: CADRE_OK, and *ret_batch is NULL at the end of the epoch,
+ * which is where nothing is left for any replica, whatever shapes the elements have.
  * (tf.distribute.DistributedIterator.get_next_as_optional.) */
 CADRE_API cadre_status cadre_next_optional(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
@@ -175,7 +180,8 @@ CADRE_API cadre_status cadre_next_optional(
 CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed);
 
 /* Steps of the current epoch, before the first one of that; or CADRE_CARDINALITY_UNKNOWN /
- * _INFINITE. */
+ * _INFINITE. Where cadre_next ends before a step that only some replicas have an element of, that
+ * is not counted, unless the last call was cadre_next_optional. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
 /* What the ledger holds of this dataset: the current epoch (0 before the first), and how many of

@@ -224,6 +224,9 @@ static void one_pipeline_per_replica(void **state)
         distributed_batch_clear(&batch);
     }
     assert_false(distributed_input_gives_partial(input)); /* all shapes are known */
+    assert_int_equal(distributed_input_whole_steps(input, 0), 2);
+    assert_int_equal(distributed_input_left(input, 0, 2), 1);
+    assert_int_equal(distributed_input_left(input, 0, 1), 3);
     distributed_input_close(input);
     /* A kind for each, or a number that does not fit. */
     assert_int_equal(distributed_input_open_pipelines(data, 2,

@@ -57,6 +57,20 @@ bool distributed_input_gives_partial(const struct distributed_input *input)
     return !input->endless && (!all_known || input->workers > 1);
 }
 
+int64_t distributed_input_whole_steps(struct distributed_input *input, uint64_t epoch)
+{
+    int64_t steps = input->rule->steps(input, epoch);
+    return steps < 0 || input->rule->whole_steps == NULL || distributed_input_gives_partial(input)
+               ? steps
+               : input->rule->whole_steps(input, epoch);
+}
+
+int64_t distributed_input_left(struct distributed_input *input, uint64_t epoch, uint64_t step)
+{
+    return input->rule->left == NULL ? CADRE_CARDINALITY_UNKNOWN
+                                     : input->rule->left(input, epoch, step);
+}
+
 bool distributed_input_shares(const struct distributed_input *input)
 {
     return input->rule == &rule_data || input->recuts;

@@ -122,9 +122,16 @@ bool distributed_input_agrees(const struct distributed_input *input);
 
 /* Whether steps in which only some of the replicas have an element are given by plain iteration
  * (tf.distribute's partial batch handling): not where one worker reads a dataset of fully known
- * shapes, or an endless one. Then such a step ends plain iteration, and what was taken in it is
- * lost; optional iteration has it, with dummies. */
+ * shapes, or an endless one. Then such a step ends plain iteration, and what is left is fed to
+ * nobody; optional iteration has it, with dummies. */
 bool distributed_input_gives_partial(const struct distributed_input *input);
+
+/* Steps of epoch `epoch` that plain iteration gives: as distributed_input_steps, but where that
+ * does not give partial ones, those in which each replica has an element. */
+int64_t distributed_input_whole_steps(struct distributed_input *input, uint64_t epoch);
+
+/* What of epoch `epoch` is from step `step` on, in elements of one replica each. Unknown: -1. */
+int64_t distributed_input_left(struct distributed_input *input, uint64_t epoch, uint64_t step);
 
 /* Whether each sample goes to one replica of one worker (DATA, and FILE where it recuts); else
  * every worker reads a pipeline of its own without a claim. */

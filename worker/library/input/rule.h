@@ -17,6 +17,12 @@ struct input_rule {
     /* Steps of an epoch as far as they are known without reading. Changes nothing. */
     int64_t (*steps)(struct distributed_input *input, uint64_t epoch);
 
+    /* Where a step may hold elements for some of the replicas only, and `steps` is known: those
+     * that hold one for each; and the elements of all from step `step` on, UNKNOWN where that is
+     * not known. NULL: all steps are whole. */
+    int64_t (*whole_steps)(struct distributed_input *input, uint64_t epoch);
+    int64_t (*left)(struct distributed_input *input, uint64_t epoch, uint64_t step);
+
     /* Fills the batch's zeroed elements, `present` and the rows, and appends the ids to input->ids.
      * OUT_OF_RANGE when there is no such step. On error what is filled stays, to be cleared. */
     cadre_status (*fill)(struct distributed_input *input, struct distributed_batch *batch,

@@ -167,6 +167,32 @@ static int64_t own_steps(struct distributed_input *input, uint64_t epoch)
     return own == &input->dealt || !alike ? CADRE_CARDINALITY_UNKNOWN : steps_of(input, own);
 }
 
+static int64_t own_whole_steps(struct distributed_input *input, uint64_t epoch)
+{
+    const struct own_pipelines *own = pipelines_of(input, epoch);
+    int64_t fewest = INT64_MAX;
+    for (uint32_t i = 0; i < own->count; i++) {
+        int64_t steps = dataset_cardinality(own->data[i]) / elements_of(input, own);
+        fewest = steps >= 0 && steps < fewest ? steps : fewest;
+    }
+    return fewest;
+}
+
+static int64_t own_left(struct distributed_input *input, uint64_t epoch, uint64_t step)
+{
+    const struct own_pipelines *own = pipelines_of(input, epoch);
+    int64_t left = 0;
+    for (uint32_t i = 0; i < own->count; i++) {
+        int64_t elements = dataset_cardinality(own->data[i]);
+        int64_t given = (int64_t)(step - own->first_step) * elements_of(input, own);
+        if (elements < 0) {
+            return CADRE_CARDINALITY_UNKNOWN;
+        }
+        left += elements > given ? elements - given : 0;
+    }
+    return left;
+}
+
 static struct element_stream *own_streams(struct distributed_input *input, uint64_t epoch,
     uint64_t step, uint32_t *ret_count, uint64_t *ret_index)
 {
@@ -177,4 +203,10 @@ static struct element_stream *own_streams(struct distributed_input *input, uint6
 }
 
 const struct input_rule rule_own = {
-    .steps = own_steps, .fill = own_fill, .tell = own_tell, .streams = own_streams};
+    .steps = own_steps,
+    .whole_steps = own_whole_steps,
+    .left = own_left,
+    .fill = own_fill,
+    .tell = own_tell,
+    .streams = own_streams,
+};

@@ -6,6 +6,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/input/agree.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/strategy/participants.h"
@@ -196,6 +197,31 @@ static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64
     return CADRE_OK;
 }
 
+/* Elements of fully known shapes for all replicas or none, as TensorFlow has it: what is left of
+ * them is fed to nobody, and that must not be silent. */
+static void warn_of_left(
+    cadre_distributed_dataset *distributed, uint64_t step, const struct distributed_batch *batch)
+{
+    uint64_t epoch = batch->epoch;
+    uint64_t input_step = step;
+    if (distributed->warned_left || batch->present == 0) {
+        return;
+    }
+    distributed->warned_left = true;
+    distributed_place(distributed, &epoch, &input_step);
+    int64_t known = distributed_input_left(distributed->input, epoch, input_step);
+    uint64_t left = known < 0 ? batch->present : (uint64_t)known;
+    uint64_t rows = left * batch->own_rows / batch->present; /* all shapes are one */
+    show_warning("dataset '%s' ended after step %" PRIu64 " of epoch %" PRIu64 " with %s%" PRIu64
+                 " element%s left (%" PRIu64
+                 " row%s), which cadre_next gives to none of the %" PRIu32
+                 " replicas, as the elements have one fixed shape and not all replicas would have "
+                 "one; use cadre_next_optional, which gives the others empty tensors, or batch "
+                 "without drop_remainder",
+        distributed->name, step, batch->epoch, known < 0 ? "at least " : "", left,
+        left == 1 ? "" : "s", rows, rows == 1 ? "" : "s", batch->replicas);
+}
+
 /* Step `step` of the current epoch, with what all tasks agreed on where they must. `whole`: one in
  * which only some replicas have an element is none, where there is a choice. */
 static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole, uint64_t step,
@@ -218,6 +244,7 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole
     }
     if (status == CADRE_OK && whole && batch->present < batch->replicas &&
         !distributed_input_gives_partial(distributed->input)) {
+        warn_of_left(distributed, step, batch);
         over = true;
     }
     if (!over) {
@@ -235,6 +262,7 @@ static cadre_status take_next(
     struct distributed_batch batch = {0};
     struct agreement agreement = {0};
     uint64_t step = distributed->at.next;
+    distributed->optional = !whole;
     drop_batch(distributed);
     cadre_status status = read_step(distributed, whole, step, &batch, &agreement, error);
     if (status == CADRE_OK) {
@@ -341,7 +369,8 @@ cadre_status cadre_distributed_status(const cadre_distributed_dataset *distribut
 
 int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
 {
-    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
+    return distributed_lives(distributed) ? distributed_steps_told(distributed)
+                                          : CADRE_CARDINALITY_UNKNOWN;
 }
 
 uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)

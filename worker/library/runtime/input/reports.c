@@ -124,7 +124,8 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     tell(strategy, false);
     reports->epoch = distributed->at.epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
-    reports->steps_per_epoch = distributed->steps > 0 ? (uint64_t)distributed->steps : 0;
+    int64_t steps = distributed_steps_told(distributed);
+    reports->steps_per_epoch = steps > 0 ? (uint64_t)steps : 0;
     reports->step = distributed->at.applied; /* more than 0 in an epoch that is entered again */
     reports->changed = true;
 }
