@@ -61,14 +61,23 @@ CADRE_API void cadre_element_release(cadre_element *element);
  * interrupted (a task died or came, or the job goes on from a checkpoint). FILE promises it where
  * each record passes on by itself from the files to the batches (map, filter, shuffle, prefetch).
  * Elsewhere (take, zip, unbatch, ...) an epoch that was begun by so many tasks cannot be read on by
- * another number of them: cadre_next then fails with FAILED_PRECONDITION and says why. */
+ * another number of them: cadre_next then fails with FAILED_PRECONDITION and says why.
+ *
+ * Files are shared out by name where flat_map or interleave reads names, and where a source holds a
+ * list of them (cadre_dataset_tfrecord, _text_lines, _fixed_length). AUTO comes to FILE for names.
+ * A list it could divide either way, so it comes to FILE where there are several tasks, the list
+ * has a file for each of those that the job asks for, and the promise above holds; else to DATA. A
+ * job that goes on from a checkpoint keeps what AUTO came to when it began. A warning, once, where
+ * AUTO comes to DATA because a list has too few files, or where each task then reads all of the
+ * dataset (what cannot be read by place). */
 typedef enum cadre_shard_policy {
     CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is fed is not proved */
     CADRE_SHARD_AUTO = 0, /* FILE where the pipeline can be shared out by files, else DATA */
     CADRE_SHARD_FILE = 1, /* whole files: worker i of W reads the files i, i + W, ... of the names
-                             that flat_map or interleave reads; NOT_FOUND where there are none.
-                             Fewer files than workers: INVALID_ARGUMENT in the first step; but
-                             where a job has grown the rest get empty batches */
+                             or the list; NOT_FOUND where there are none, and behind a shuffle of
+                             all, which reads by place. Fewer files than workers: INVALID_ARGUMENT
+                             in the first step; but where a job has grown the rest get empty
+                             batches */
     CADRE_SHARD_DATA = 2, /* every sample exactly once per epoch, the same global order at any
                              number of tasks, also when it changes */
     CADRE_SHARD_HINT = 3  /* shard calls with CADRE_SHARD_BY_HINT become this worker's shard */

@@ -105,7 +105,7 @@ typedef struct cadre_input_options {
  * returns and by other threads afterwards. The result belongs to the strategy and lives as long.
  * `options` may be NULL. INVALID_ARGUMENT: elements that cannot be divided among the replicas
  * (scalars: batch first), a bad name, options that do not go together, more than 64 batches to read
- * ahead. NOT_FOUND: CADRE_SHARD_FILE without names of files. UNIMPLEMENTED: CADRE_PER_REPLICA,
+ * ahead. NOT_FOUND: CADRE_SHARD_FILE without files to share out. UNIMPLEMENTED: CADRE_PER_REPLICA,
  * which is for pipelines of functions. ALREADY_EXISTS: the name. RESOURCE_EXHAUSTED: more than 64
  * datasets of a strategy, no memory. (tf.distribute.Strategy.experimental_distribute_dataset.) */
 CADRE_API cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *data,

@@ -55,7 +55,11 @@ typedef struct cadre_generator {
  * (tf.data.Dataset.from_generator.) */
 CADRE_API cadre_dataset *cadre_dataset_generator(const cadre_generator *generator);
 
-/* --- files --- */
+/* --- files ---
+ *
+ * Tasks that share a dataset by files (CADRE_SHARD_FILE) share out the `paths` of one source as
+ * they do the names that cadre_dataset_interleave reads: task i of W reads the paths i, i + W, ...,
+ * one after the other. */
 
 typedef enum cadre_compression {
     CADRE_COMPRESSION_NONE = 0,

@@ -34,8 +34,8 @@ static cadre_dataset *records_in_order(const struct pipeline *pipeline, const ch
     return data;
 }
 
-/* Records of all files by turns. The names of the files are a dataset themselves, so that they can
- * be shared out among the tasks (CADRE_SHARD_FILE). */
+/* Records of all files by turns. The names of the files are a dataset themselves, so that the tasks
+ * share them out (CADRE_SHARD_FILE) and each reads several of its own at a time. */
 static cadre_dataset *records_interleaved(struct pipeline *pipeline, uint64_t seed)
 {
     char pattern[PATH_BYTES];

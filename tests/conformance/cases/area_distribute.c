@@ -85,13 +85,13 @@ static cadre_status open_parts(const struct setting *setting, uint32_t worker,
         .worker = worker,
         .replicas = n};
     if (setting->policy == CADRE_SHARD_AUTO) {
-        bool files = false;
-        cadre_status status = dataset_shards_files(data, &files, error);
+        struct dataset_choice choice;
+        cadre_status status = dataset_choose(data, shard.workers, &choice, error);
         if (status != CADRE_OK) {
             cadre_dataset_release(data);
             return status;
         }
-        shard.policy = files ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
+        shard.policy = choice.policy;
     }
     bool after = shard.policy == CADRE_SHARD_DATA; /* pieces are shared out, else files */
     cadre_status status = CADRE_OK;
@@ -127,12 +127,11 @@ static cadre_status open_parts(const struct setting *setting, uint32_t worker,
 /* Whether the library has to be asked for the parts. */
 static bool in_parts(const struct setting *setting)
 {
-    bool files = false;
+    struct dataset_choice choice = {.policy = setting->policy};
     if (setting->policy == CADRE_SHARD_AUTO) {
-        dataset_shards_files(setting->dataset.data, &files, NULL);
+        dataset_choose(setting->dataset.data, (uint32_t)setting->workers, &choice, NULL);
     }
-    bool data =
-        setting->policy == CADRE_SHARD_DATA || (setting->policy == CADRE_SHARD_AUTO && !files);
+    bool data = choice.policy == CADRE_SHARD_DATA;
     return setting->as_it_is || (setting->sizes && data);
 }
 

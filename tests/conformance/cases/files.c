@@ -148,6 +148,45 @@ static enum json_type_of_records {
     return kind;
 }
 
+/* One reader that nothing can be seen of: a generator that goes through the records. */
+static cadre_status begin_fused(uint64_t epoch, void **ret_pass, void *user)
+{
+    cadre_iterator *iterator = NULL;
+    cadre_status status = cadre_dataset_iterate(user, epoch, &iterator);
+    *ret_pass = iterator;
+    return status;
+}
+
+static cadre_status next_fused(void *pass, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    return cadre_iterator_next(pass, ret_out);
+}
+
+static void end_fused(void *pass, void *user)
+{
+    (void)user;
+    cadre_iterator_release(pass);
+}
+
+static void release_dataset(void *data)
+{
+    cadre_dataset_release(data);
+}
+
+static cadre_dataset *fused(struct conformance_case *self, const char *const paths[], size_t count)
+{
+    static const cadre_element_spec record = {.count = 1, .tensors = {{.dtype = CADRE_STRING}}};
+    cadre_dataset *records = cadre_dataset_tfrecord(paths, count, NULL);
+    case_keep(self, records, release_dataset);
+    const cadre_generator generator = {.output = &record,
+        .begin = begin_fused,
+        .next = next_fused,
+        .end = end_fused,
+        .user = records};
+    return cadre_dataset_generator(&generator);
+}
+
 static bool read_files(struct conformance_case *self, const char *reader, const char *const paths[],
     size_t count, cadre_dataset **ret_data)
 {
@@ -161,6 +200,10 @@ static bool read_files(struct conformance_case *self, const char *reader, const 
         return true;
     }
     if (strcmp(reader, "fused") == 0) {
+        *ret_data = fused(self, paths, count);
+        return true;
+    }
+    if (strcmp(reader, "list") == 0) {
         *ret_data = cadre_dataset_tfrecord(paths, count, NULL);
         return true;
     }

@@ -10,11 +10,10 @@
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/scratch.h"
 
-cadre_dataset *file_names(const int64_t records[], size_t count)
+/* Writes them; the paths are the caller's to free. */
+static char **write_files(const int64_t records[], size_t count)
 {
-    cadre_tensor *names = NULL;
-    cadre_string *paths = calloc(count + 1, sizeof paths[0]);
-    const int64_t dims[] = {(int64_t)count};
+    char **paths = calloc(count + 1, sizeof paths[0]);
     for (size_t f = 0; f < count; f++) {
         char name[32];
         int64_t values[1000];
@@ -23,14 +22,31 @@ cadre_dataset *file_names(const int64_t records[], size_t count)
             values[r] = (int64_t)f * 1000 + r;
         }
         snprintf(name, sizeof name, "file-%03zu", f);
-        char *path = strdup(scratch_write(name, values, (size_t)records[f] * sizeof values[0]));
-        paths[f] = (cadre_string){.bytes = path, .size = strlen(path)};
+        paths[f] = strdup(scratch_write(name, values, (size_t)records[f] * sizeof values[0]));
     }
-    assert_int_equal(cadre_tensor_from_data(CADRE_STRING, 1, dims, paths, &names), CADRE_OK);
+    return paths;
+}
+
+static void free_paths(char **paths, size_t count)
+{
     for (size_t f = 0; f < count; f++) {
-        free((void *)(uintptr_t)paths[f].bytes);
+        free(paths[f]);
     }
     free(paths);
+}
+
+cadre_dataset *file_names(const int64_t records[], size_t count)
+{
+    cadre_tensor *names = NULL;
+    char **paths = write_files(records, count);
+    cadre_string *strings = calloc(count + 1, sizeof strings[0]);
+    const int64_t dims[] = {(int64_t)count};
+    for (size_t f = 0; f < count; f++) {
+        strings[f] = (cadre_string){.bytes = paths[f], .size = strlen(paths[f])};
+    }
+    assert_int_equal(cadre_tensor_from_data(CADRE_STRING, 1, dims, strings, &names), CADRE_OK);
+    free(strings);
+    free_paths(paths, count);
     cadre_dataset *data = cadre_dataset_tensor_slices(&names, 1);
     cadre_tensor_release(names);
     return data;
@@ -55,10 +71,20 @@ static cadre_status to_number(const cadre_element *in, cadre_element *ret_out, v
     return cadre_tensor_from_i64(number, &ret_out->tensors[0]);
 }
 
+static const cadre_element_spec scalar = {.count = 1, .tensors = {{.dtype = CADRE_I64}}};
+
+cadre_dataset *file_list(const int64_t records[], size_t count)
+{
+    char **paths = write_files(records, count);
+    cadre_dataset *data =
+        cadre_dataset_fixed_length((const char *const *)paths, count, 0, sizeof(int64_t), 0);
+    free_paths(paths, count);
+    return cadre_dataset_map(data, to_number, NULL, &(cadre_map_options){.output = &scalar});
+}
+
 cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data, void *user)
 {
     char path[512];
-    static const cadre_element_spec scalar = {.count = 1, .tensors = {{.dtype = CADRE_I64}}};
     const cadre_string *name = cadre_tensor_const_data(in->tensors[0]);
     (void)user;
     snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);

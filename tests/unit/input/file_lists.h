@@ -13,6 +13,9 @@ cadre_dataset *file_names(const int64_t records[], size_t count);
 /* The same for files of one length. */
 cadre_dataset *alike_file_names(size_t count, int64_t records);
 
+/* The records of such files as one source that holds the list of them: CADRE_I64 scalars. */
+cadre_dataset *file_list(const int64_t records[], size_t count);
+
 /* A cadre_dataset_function: the records of the file, CADRE_I64 scalars. */
 cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data, void *user);
 

@@ -12,6 +12,7 @@
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch.h"
+#include "tests/unit/input/tfrecord_writing.h"
 #include "worker/library/input/auto_shard.h"
 #include "worker/library/input/rebatch_dataset.h"
 #include "worker/library/input/required_shard.h"
@@ -118,16 +119,117 @@ static void file_without_reader(void **state)
     refuse(range(0, 1024), CADRE_SHARD_FILE, CADRE_NOT_FOUND, "range does not");
 }
 
-static void fused_reader(void **state)
+/* --- lists of files that a source holds --- */
+
+static cadre_dataset *list_of(size_t files)
+{
+    const int64_t records[] = {3, 2, 3, 1, 2};
+    assert_true(files <= sizeof records / sizeof records[0]);
+    return file_list(records, files);
+}
+
+static void listed_files_are_shared_out(void **state)
 {
     (void)state;
-    const int64_t values[] = {0, 1, 2, 3};
-    const char *const paths[] = {scratch_write("fused", values, sizeof values)};
-    cadre_dataset *data = cadre_dataset_fixed_length(paths, 1, 0, 16, 0);
-    refuse(cadre_dataset_retain(data), CADRE_SHARD_FILE, CADRE_NOT_FOUND,
-        "holds its list of files itself");
-    expect_elements(sharded(data, CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA),
-        "[2 0 0 0 0 0 0 0 3 0 0 0 0 0 0 0]");
+    for (int i = 0; i < 2; i++) {
+        const cadre_shard_policy policy = i == 0 ? CADRE_SHARD_FILE : CADRE_SHARD_AUTO;
+        expect_elements(sharded(batched(list_of(5), 2), policy, 2, 0, CADRE_SHARD_FILE),
+            "[0 1] [2 2000] [2001 2002] [4000 4001]");
+        expect_elements(
+            sharded(batched(list_of(5), 2), policy, 2, 1, CADRE_SHARD_FILE), "[1000 1001] [3000]");
+        expect_elements(
+            sharded(cadre_dataset_prefetch(list_of(5), 1), policy, 5, 3, CADRE_SHARD_FILE), "3000");
+    }
+    consistent(sharded(list_of(5), CADRE_SHARD_FILE, 2, 1, CADRE_SHARD_FILE));
+    spec_is(sharded(batched(list_of(2), 4), CADRE_SHARD_FILE, 9, 8, CADRE_SHARD_FILE), "i64 [?]");
+    expect_failure(sharded(list_of(2), CADRE_SHARD_FILE, 9, 0, CADRE_SHARD_FILE),
+        CADRE_INVALID_ARGUMENT, "2 files cannot be shared out among 9 workers");
+}
+
+static void lines_and_records_of_lists_are_shared_out(void **state)
+{
+    (void)state;
+    struct frames frames = {0};
+    frames_add(&frames, "a", 1);
+    frames_add(&frames, "b", 1);
+    char lines[2][512];
+    char records[2][512];
+    for (size_t f = 0; f < 2; f++) {
+        const char text[] = {'c', (char)('0' + f), '\n', 'd', '\0'};
+        snprintf(lines[f], sizeof lines[f], "%s",
+            scratch_write(f == 0 ? "lines-0" : "lines-1", text, 4));
+        snprintf(records[f], sizeof records[f], "%s",
+            frames_write(&frames, f == 0 ? "records-0" : "records-1"));
+    }
+    frames_clear(&frames);
+    const char *const line_paths[] = {lines[0], lines[1]};
+    const char *const record_paths[] = {records[0], records[1]};
+    expect_elements(sharded(cadre_dataset_text_lines(line_paths, 2, NULL), CADRE_SHARD_AUTO, 2, 1,
+                        CADRE_SHARD_FILE),
+        "c1 d");
+    expect_elements(sharded(cadre_dataset_tfrecord(record_paths, 2, NULL), CADRE_SHARD_AUTO, 2, 0,
+                        CADRE_SHARD_FILE),
+        "a b");
+    /* Branch by branch, as it is with names; AUTO divides them by samples. */
+    cadre_dataset *const both[] = {cadre_dataset_text_lines(line_paths, 2, NULL),
+        cadre_dataset_tfrecord(record_paths, 2, NULL)};
+    cadre_dataset *zipped = cadre_dataset_zip(both, 2);
+    expect_elements(sharded(cadre_dataset_retain(zipped), CADRE_SHARD_FILE, 2, 1, CADRE_SHARD_FILE),
+        "(c1, a) (d, b)");
+    cadre_dataset_release(sharded(zipped, CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA));
+}
+
+/* Both would give each record once: by files only where that takes nothing. */
+static void lists_that_auto_divides_by_samples(void **state)
+{
+    (void)state;
+    expect_elements(
+        sharded(list_of(2), CADRE_SHARD_AUTO, 3, 1, CADRE_SHARD_DATA), "1 1001"); /* too few */
+    expect_elements(sharded(list_of(2), CADRE_SHARD_AUTO, 1, 0, CADRE_SHARD_DATA),
+        "0 1 2 1000 1001");                                    /* nobody to share with */
+    cadre_dataset *data = cadre_dataset_repeat(list_of(2), 2); /* cannot be cut anew */
+    expect_elements(sharded(cadre_dataset_retain(data), CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA),
+        "1 1000 0 2 1001");
+    expect_elements(sharded(data, CADRE_SHARD_FILE, 2, 1, CADRE_SHARD_FILE), "1000 1001 1000 1001");
+    data = cadre_dataset_shuffle(list_of(2), CADRE_SHUFFLE_ALL, 3, NULL); /* reads by place */
+    cadre_dataset_release(
+        sharded(cadre_dataset_retain(data), CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA));
+    refuse(data, CADRE_SHARD_FILE, CADRE_NOT_FOUND, "reads its input by place");
+    expect_elements(sharded(list_of(2), CADRE_SHARD_DATA, 2, 0, CADRE_SHARD_DATA), "0 2 1001");
+}
+
+static void what_auto_comes_to_is_explained(void **state)
+{
+    (void)state;
+    const struct {
+        cadre_dataset *data;
+        uint32_t workers;
+        struct dataset_choice choice;
+    } cases[] = {
+        {list_of(2), 2, {.policy = CADRE_SHARD_FILE, .either = true}},
+        {list_of(2), 1, {.policy = CADRE_SHARD_DATA, .either = true}},
+        {list_of(1), 2,
+            {.policy = CADRE_SHARD_DATA,
+                .either = true,
+                .few = true,
+                .why = {CADRE_INVALID_ARGUMENT, "1 file cannot be shared out among 2 workers"}}},
+        {cadre_dataset_take(list_of(2), 3), 2,
+            {.policy = CADRE_SHARD_DATA,
+                .why = {CADRE_FAILED_PRECONDITION, "what take gives depends"}}},
+        {range(0, 3), 2, {.policy = CADRE_SHARD_DATA, .why = {CADRE_NOT_FOUND, "range does not"}}},
+        {flat(alike_file_names(1, 2)), 2, {.policy = CADRE_SHARD_FILE}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        struct dataset_choice choice;
+        ASSERT_OK(dataset_choose(cases[i].data, cases[i].workers, &choice, &error));
+        assert_int_equal(choice.policy, cases[i].choice.policy);
+        assert_int_equal(choice.either, cases[i].choice.either);
+        assert_int_equal(choice.few, cases[i].choice.few);
+        assert_int_equal(choice.why.code, cases[i].choice.why.code);
+        assert_non_null(strstr(choice.why.text, cases[i].choice.why.text));
+        cadre_dataset_release(cases[i].data);
+    }
 }
 
 static void hints(void **state)
@@ -342,7 +444,10 @@ int main(void)
         cmocka_unit_test(more_workers_than_files),
         cmocka_unit_test(fewer_elements_than_workers),
         cmocka_unit_test(file_without_reader),
-        cmocka_unit_test(fused_reader),
+        cmocka_unit_test(listed_files_are_shared_out),
+        cmocka_unit_test(lines_and_records_of_lists_are_shared_out),
+        cmocka_unit_test(lists_that_auto_divides_by_samples),
+        cmocka_unit_test(what_auto_comes_to_is_explained),
         cmocka_unit_test(hints),
         cmocka_unit_test(data_rewrites_sizes_to_split),
         cmocka_unit_test(manual_shard_under_off),

@@ -18,7 +18,7 @@
 #define FILES_MAX   12
 #define WORKERS_MAX 16
 
-enum chain { PLAIN, SHUFFLED, TURNS, THREADS, FILTERED, REBATCHED, DROPPED, CHAINS };
+enum chain { PLAIN, SHUFFLED, TURNS, THREADS, FILTERED, REBATCHED, DROPPED, LISTED, CHAINS };
 
 static cadre_status keeps_even(const cadre_element *in, bool *ret_keep, void *user)
 {
@@ -27,8 +27,14 @@ static cadre_status keeps_even(const cadre_element *in, bool *ret_keep, void *us
     return CADRE_OK;
 }
 
-static cadre_dataset *make_chain(enum chain chain, cadre_dataset *names, uint64_t seed)
+static cadre_dataset *make_chain(
+    enum chain chain, const int64_t records[], size_t files, uint64_t seed)
 {
+    if (chain == LISTED) {
+        return cadre_dataset_batch(
+            cadre_dataset_shuffle(file_list(records, files), 7, seed, NULL), 6, false);
+    }
+    cadre_dataset *names = file_names(records, files);
     names = chain == SHUFFLED ? cadre_dataset_shuffle(names, CADRE_SHUFFLE_ALL, seed, NULL) : names;
     cadre_dataset *data = NULL;
     if (chain == TURNS || chain == THREADS) {
@@ -173,7 +179,7 @@ static void run_epoch(enum chain chain, uint64_t seed)
     }
     job.records[0] = 5; /* something to see the elements by */
     job.workers = 1 + (uint32_t)prng_below(&prng, job.files);
-    job.data = make_chain(chain, file_names(job.records, job.files), seed);
+    job.data = make_chain(chain, job.records, job.files, seed);
     const uint64_t epoch = prng_below(&prng, 3);
     open_job(&job, false);
     ASSERT_OK(distributed_input_fresh_shares(job.inputs[0], epoch, &job.shares, &error));
@@ -214,8 +220,9 @@ static void files_are_done(void **state)
     (void)state;
     for (int chain = PLAIN; chain <= THREADS; chain++) {
         struct cadre_error error = {0};
-        struct job job = {.files = 6, .workers = 2, .replicas = 1};
-        job.data = make_chain((enum chain)chain, alike_file_names(6, 12), 1);
+        struct job job = {
+            .files = 6, .workers = 2, .replicas = 1, .records = {12, 12, 12, 12, 12, 12}};
+        job.data = make_chain((enum chain)chain, job.records, job.files, 1);
         open_job(&job, false);
         ASSERT_OK(distributed_input_fresh_shares(job.inputs[0], 0, &job.shares, &error));
         uint64_t step = 0;

@@ -64,6 +64,18 @@ static cadre_dataset *names(void)
     return cadre_dataset_list_files(patterns, 1, NULL);
 }
 
+/* A source that holds the list of files itself. */
+static cadre_dataset *list(void)
+{
+    char paths[PIPELINES_FILES][TEST_PATH_BYTES];
+    const char *pointers[PIPELINES_FILES];
+    for (int i = 0; i < PIPELINES_FILES; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/part-%d.bin", getenv("FILES"), i);
+        pointers[i] = paths[i];
+    }
+    return cadre_dataset_fixed_length(pointers, PIPELINES_FILES, 0, sizeof(int64_t), 0);
+}
+
 static int64_t first_filtered = -1; /* where this task began to read */
 
 static cadre_status is_third(const cadre_element *in, bool *ret_keep, void *user)
@@ -155,10 +167,14 @@ static cadre_distributed_dataset *distribute(const char *kind)
     } else if (strcmp(kind, "filter") == 0) {
         data = cadre_dataset_shuffle(thirds(), 7, 3, NULL);
     } else if (strcmp(kind, "generated") == 0) {
+        options.auto_shard = getenv("AUTO") != NULL ? CADRE_SHARD_AUTO : CADRE_SHARD_DATA;
         data = generate();
     } else {
-        options.auto_shard = getenv("AUTO") != NULL ? CADRE_SHARD_AUTO : CADRE_SHARD_FILE;
-        data = strcmp(kind, "flat") == 0
+        options.auto_shard = getenv("AUTO") != NULL      ? CADRE_SHARD_AUTO
+                             : getenv("SAMPLES") != NULL ? CADRE_SHARD_DATA
+                                                         : CADRE_SHARD_FILE;
+        data = strcmp(kind, "list") == 0 ? list()
+               : strcmp(kind, "flat") == 0
                    ? cadre_dataset_flat_map(names(), open_file, NULL)
                    : cadre_dataset_interleave(names(), open_file, NULL,
                          &(cadre_interleave_options){.cycle_length = 2, .block_length = 3});

@@ -11,11 +11,12 @@
 /* PIPELINE, in the environment, what it reads:
  * - interleave, flat: the records of the files in the folder FILES, shared out by files; AUTO: with
  *   the policy that is the default
+ * - list: the same files as the list of one source; SAMPLES: shared out by samples
  * - piled: the same, cut in a way that cannot be continued when tasks change
  * - own: from a function; task i has (i + 1) * 10 records of its own, if so many
  * - all: every task has every third record, all of them (OFF)
  * - filter: every third record, through a shuffle with a buffer (DATA)
- * - generated: by a function of the program's (DATA)
+ * - generated: by a function of the program's (DATA, or AUTO)
  * EVALUATES, with any value: reads `own` as a test set after each epoch.
  *
  * Faults (faults.h), at the position where the program stands:

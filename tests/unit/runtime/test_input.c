@@ -2,11 +2,8 @@
  * Pipelines of functions, optional iteration, epochs of a given length, specs, options, values from
  * a function: in one task of several replicas. Case ids in comments are those of the shared
  * conformance cases. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "training.h"
 #include "worker/library/device/tensor.h"
@@ -294,115 +291,6 @@ static void optional_iteration_ends_without_an_error(void **state)
     assert_public_error(cadre_next_optional(NULL, NULL), CADRE_INVALID_ARGUMENT, "ret_batch");
 }
 
-/* Elements of one known shape for all replicas or none: what was taken for some of them is lost,
- * but for optional iteration. (testMixedLeftover and its like.) */
-static void a_partial_step_is_given_where_it_is_asked_for(void **state)
-{
-    (void)state;
-    for (int optional = 0; optional < 2; optional++) {
-        cadre_strategy *strategy = training_strategy(2);
-        struct maker maker = {.stop = 6, .batch = 2, .drop_remainder = true};
-        cadre_distributed_dataset *data = from(strategy, &maker, NULL);
-        cadre_per_replica *batch;
-        assert_true(cadre_next_epoch(data, 1, NULL));
-        assert_public_ok(cadre_next(data, &batch));
-        assert_rows(batch, 1, 2, 2);
-        if (optional == 1) {
-            assert_public_ok(cadre_next_optional(data, &batch));
-            assert_rows(batch, 0, 2, 4);
-            assert_rows(batch, 1, 0, 0);
-        }
-        assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
-        assert_public_ok(cadre_next_optional(data, &batch));
-        assert_null(batch);
-        cadre_strategy_release(strategy);
-    }
-}
-
-/* What is written to stderr until it is put back. */
-static int listen(void)
-{
-    char path[TEST_PATH_BYTES];
-    test_path(path, test_temp_dir(), "stderr");
-    int before = dup(STDERR_FILENO);
-    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    assert_true(before >= 0 && file >= 0);
-    fflush(stderr);
-    assert_true(dup2(file, STDERR_FILENO) >= 0);
-    close(file);
-    return before;
-}
-
-static void hear(int before, char *said, size_t bytes)
-{
-    fflush(stderr);
-    ssize_t count = pread(STDERR_FILENO, said, bytes - 1, 0);
-    assert_true(dup2(before, STDERR_FILENO) >= 0);
-    close(before);
-    assert_true(count >= 0);
-    said[count] = '\0';
-}
-
-/* 20 rows in 5 batches of 4 for 3 replicas: TensorFlow's get_next ends before the second step. */
-static void what_is_left_is_counted(void **state)
-{
-    (void)state;
-    char said[4096];
-    cadre_strategy *strategy = training_strategy(3);
-    struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = true};
-    cadre_distributed_dataset *data = from(strategy, &maker, NULL);
-    cadre_per_replica *batch;
-    int before = listen();
-    for (uint64_t epoch = 0; epoch < 2; epoch++) {
-        uint64_t steps = 0;
-        assert_int_equal(cadre_distributed_steps(data), 1);
-        assert_true(cadre_next_epoch(data, 2, NULL));
-        assert_int_equal(cadre_distributed_steps(data), 1);
-        for (; cadre_next(data, &batch) == CADRE_OK; steps++) {
-            assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
-        }
-        assert_int_equal(steps, 1);
-        assert_int_equal(cadre_distributed_steps(data), 1);
-    }
-    hear(before, said, sizeof said);
-    assert_non_null(strstr(said,
-        "warning: dataset 'dataset-1' ended after step 1 of epoch 0 with 2 elements left (8 rows), "
-        "which cadre_next gives to none of the 3 replicas"));
-    assert_null(strstr(strstr(said, "elements left") + 1, "elements left"));
-    cadre_strategy_release(strategy);
-}
-
-/* The same 20 rows by optional iteration, and where shapes are not fixed: all of them are fed. */
-static void partial_steps_hold_empty_tensors(void **state)
-{
-    (void)state;
-    for (int optional = 0; optional < 2; optional++) {
-        char said[4096];
-        cadre_strategy *strategy = training_strategy(3);
-        struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = optional == 1};
-        cadre_distributed_dataset *data = from(strategy, &maker, NULL);
-        cadre_per_replica *batch;
-        int before = listen();
-        assert_true(cadre_next_epoch(data, 1, NULL));
-        for (int64_t step = 0; step < 2; step++) {
-            int64_t rows = 0;
-            assert_public_ok(
-                optional == 1 ? cadre_next_optional(data, &batch) : cadre_next(data, &batch));
-            assert_int_equal(cadre_distributed_steps(data), 2);
-            assert_rows(batch, 0, 4, 12 * step);
-            assert_rows(batch, 2, step == 0 ? 4 : 0, 8);
-            assert_public_ok(cadre_run(strategy, nothing, &rows, batch, 0, NULL));
-            assert_int_equal(rows, step == 0 ? 12 : 8);
-        }
-        assert_public_ok(cadre_next_optional(data, &batch));
-        assert_null(batch);
-        assert_int_equal(cadre_distributed_steps(data), 2);
-        hear(before, said, sizeof said);
-        assert_null(strstr(said, "warning"));
-        cadre_strategy_release(strategy);
-    }
-}
-
 static void an_epoch_has_as_many_steps_as_are_asked_for(void **state)
 {
     (void)state;
@@ -667,9 +555,6 @@ int main(void)
         cmocka_unit_test_teardown(options_that_go_together, clean),
         cmocka_unit_test_teardown(a_global_batch_is_divided_evenly, clean),
         cmocka_unit_test_teardown(optional_iteration_ends_without_an_error, clean),
-        cmocka_unit_test_teardown(a_partial_step_is_given_where_it_is_asked_for, clean),
-        cmocka_unit_test_teardown(what_is_left_is_counted, clean),
-        cmocka_unit_test_teardown(partial_steps_hold_empty_tensors, clean),
         cmocka_unit_test_teardown(an_epoch_has_as_many_steps_as_are_asked_for, clean),
         cmocka_unit_test_teardown(an_endless_dataset_has_epochs_too, clean),
         cmocka_unit_test_teardown(a_spec_covers_all_steps, clean),

@@ -5,105 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipelines_program.h"
-#include "stage.h"
-#include "tests/lib/test.h"
-
-static const char *self;
-static char files[TEST_PATH_BYTES + 16]; /* "FILES=" and the folder */
-
-static struct stage_job job_of(uint32_t tasks, uint32_t replicas, const char *const *environment)
-{
-    return (struct stage_job){.self = self,
-        .what = "pipelines",
-        .tasks = tasks,
-        .replicas = replicas,
-        .environment = environment};
-}
-
-static void show(const struct stage_end *end)
-{
-    print_error("done %d at %" PRIu64 ", %" PRIu64 " generations, %s\n", end->done, end->position,
-        end->generations, end->text);
-    for (uint32_t i = 0; i < end->started; i++) {
-        print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
-    }
-}
-
-struct counted {
-    long long records;
-    long long least;
-    long long most;
-    unsigned long long order;
-    unsigned long long position;
-};
-
-static bool read_counted(const char *said, struct counted *ret_counted)
-{
-    const char *at = said == NULL ? NULL : strstr(said, "fed ");
-    return at != NULL &&
-           sscanf(at, "fed %lld records, each %lld to %lld times; order %llu; position %llu",
-               &ret_counted->records, &ret_counted->least, &ret_counted->most, &ret_counted->order,
-               &ret_counted->position) == 5;
-}
-
-/* Runs it; all that live to its end have counted the same. `dead`: a life that does not;
- * UINT32_MAX: none. */
-static struct counted run(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
-{
-    struct counted first = {0};
-    bool any = false;
-    stage_run(job, ret_end);
-    bool good = ret_end->done;
-    for (uint32_t i = 0; i < ret_end->started; i++) {
-        struct counted counted = {0};
-        if (i == dead) {
-            continue;
-        }
-        good = good && ret_end->exit_code[i] == 0 && read_counted(ret_end->said[i], &counted);
-        good = good && (!any || memcmp(&counted, &first, sizeof first) == 0);
-        first = any ? first : counted;
-        any = true;
-    }
-    if (!good) {
-        show(ret_end);
-    }
-    assert_true(good);
-    return first;
-}
-
-/* Every record once in each epoch. */
-static void check_exact(
-    const struct stage_job *job, uint32_t dead, struct stage_end *ret_end, const char *what)
-{
-    struct counted counted = run(job, dead, ret_end);
-    bool exact = counted.records == PIPELINES_RECORDS * PIPELINES_EPOCHS &&
-                 counted.least == PIPELINES_EPOCHS && counted.most == PIPELINES_EPOCHS;
-    for (size_t i = 0; i < ret_end->feed_count; i++) {
-        const struct stage_feed *feed = &ret_end->feeds[i];
-        exact = exact && (feed->cursor.stream != 1 || (feed->feed.samples == PIPELINES_RECORDS &&
-                                                          feed->feed.steps == feed->cursor.steps));
-    }
-    if (!exact) {
-        print_error("%s: %lld records, each %lld to %lld times\n", what, counted.records,
-            counted.least, counted.most);
-        show(ret_end);
-    }
-    assert_true(exact);
-}
+#include "pipelines_jobs.h"
 
 /* --- all of them, undisturbed --- */
 
 static void files_are_shared_out(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {
-        "PIPELINE=interleave", "PIPELINE=flat", "PIPELINE=piled", "PIPELINE=generated"};
+    static const char *const kinds[] = {"PIPELINE=interleave", "PIPELINE=flat", "PIPELINE=piled",
+        "PIPELINE=generated", "PIPELINE=list"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         for (uint32_t tasks = 1; tasks <= 4; tasks += i == 0 ? 1 : 2) {
             struct stage_end end;
-            const char *const environment[] = {kinds[i], files, NULL};
+            const char *const environment[] = {kinds[i], pipelines_files, NULL};
             struct stage_job job = job_of(tasks, tasks == 2 ? 2 : 1, environment);
             check_exact(&job, UINT32_MAX, &end, kinds[i]);
             assert_int_equal(end.generations, 1);
@@ -150,21 +64,6 @@ static void every_task_reads_all(void **state)
 
 /* --- losses --- */
 
-static const char *const losses[] = {"DIE_NEXT", "DIE_RUN", "DIE_BEFORE", "DIE_BETWEEN"};
-
-static void check_loss(const char *kind, const char *fault, uint32_t life, uint64_t position,
-    uint32_t tasks, uint32_t replicas)
-{
-    char what[64];
-    struct stage_end end;
-    snprintf(what, sizeof what, "%s=%u:%" PRIu64, fault, life, position);
-    const char *const environment[] = {kind, files, what, NULL};
-    struct stage_job job = job_of(tasks, replicas, environment);
-    check_exact(&job, life, &end, what);
-    assert_int_equal(end.roster, tasks - 1);
-    stage_end_free(&end);
-}
-
 static void a_loss_in_the_middle_of_files_is_survived(void **state)
 {
     (void)state;
@@ -182,8 +81,8 @@ static void losses_upon_losses_are_survived(void **state)
 {
     (void)state;
     struct stage_end end;
-    const char *const environment[] = {
-        "PIPELINE=interleave", files, "DIE_BEFORE=1:3", "DIE_BETWEEN=3:5", "DIE_NEXT=4:4", NULL};
+    const char *const environment[] = {"PIPELINE=interleave", pipelines_files, "DIE_BEFORE=1:3",
+        "DIE_BETWEEN=3:5", "DIE_NEXT=4:4", NULL};
     struct stage_job job = job_of(5, 1, environment);
     stage_run(&job, &end);
     struct counted counted = {0};
@@ -218,7 +117,7 @@ static void what_others_completed_is_taken_over(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct stage_end end;
         const char *const environment[] = {
-            cases[i].kind, cases[i].fault, cases[i].call, files, NULL};
+            cases[i].kind, cases[i].fault, cases[i].call, pipelines_files, NULL};
         struct stage_job job = job_of(3, i == 1 ? 2 : 1, environment);
         struct counted counted = run(&job, UINT32_MAX, &end);
         assert_int_equal(end.generations, 2);
@@ -236,7 +135,7 @@ static void a_loss_before_the_first_step_is_survived(void **state)
 {
     (void)state;
     struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, "MISS_COMPARE=1:0",
+    const char *const environment[] = {"PIPELINE=interleave", pipelines_files, "MISS_COMPARE=1:0",
         "MISS_AGREE_CALL=1", "DIE_NEXT=0:0", NULL};
     struct stage_job job = job_of(3, 1, environment);
     check_exact(&job, 0, &end, "a loss before the first step");
@@ -272,7 +171,8 @@ static void a_replacement_reads_what_is_left(void **state)
         uint32_t dead = (uint32_t)(position % 2);
         snprintf(what, sizeof what, "%s=%u:%" PRIu64, losses[position % 4], dead, position);
         const char *const environment[] = {
-            position % 3 == 0 ? "PIPELINE=flat" : "PIPELINE=interleave", files, what, NULL};
+            position % 3 == 0 ? "PIPELINE=flat" : "PIPELINE=interleave", pipelines_files, what,
+            NULL};
         struct stage_job job = job_of(2, 1 + (uint32_t)position % 2, environment);
         job.replaces = true;
         job.waits_at = position + 2;
@@ -289,7 +189,7 @@ static void a_job_grows_in_the_middle_of_files(void **state)
     for (uint64_t position = 1; position < 12; position += 2) {
         struct stage_end end;
         const char *const environment[] = {
-            "PIPELINE=interleave", files, position == 5 ? "EVALUATES=1" : NULL, NULL};
+            "PIPELINE=interleave", pipelines_files, position == 5 ? "EVALUATES=1" : NULL, NULL};
         struct stage_job job = job_of(1 + (uint32_t)position % 2, 1, environment);
         job.grows = 2;
         job.grows_at = position;
@@ -300,11 +200,13 @@ static void a_job_grows_in_the_middle_of_files(void **state)
     }
 }
 
-/* More tasks than files, late or at once: those without get empty batches, in each epoch. */
+/* More tasks than pipelines_files, late or at once: those without get empty batches, in each epoch.
+ */
 static void a_job_grows_beyond_its_files(void **state)
 {
     (void)state;
-    const char *const environment[] = {"PIPELINE=interleave", files, "CADRE_TASKS_MIN=4", NULL};
+    const char *const environment[] = {
+        "PIPELINE=interleave", pipelines_files, "CADRE_TASKS_MIN=4", NULL};
     for (uint32_t tasks = 4; tasks <= 7; tasks++) {
         struct stage_end end;
         struct stage_job job = job_of(tasks, 1, environment);
@@ -323,16 +225,19 @@ static void a_job_grows_beyond_its_files(void **state)
 static void a_job_that_begins_with_too_few_files_is_refused(void **state)
 {
     (void)state;
-    struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, NULL};
-    struct stage_job job = job_of(6, 1, environment);
-    stage_run(&job, &end);
-    if (end.done || strstr(end.text, "files") == NULL) {
-        show(&end);
+    static const char *const kinds[] = {"PIPELINE=interleave", "PIPELINE=list"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct stage_end end;
+        const char *const environment[] = {kinds[i], pipelines_files, NULL};
+        struct stage_job job = job_of(6, 1, environment);
+        stage_run(&job, &end);
+        if (end.done || strstr(end.text, "files") == NULL) {
+            show(&end);
+        }
+        assert_false(end.done);
+        assert_non_null(strstr(end.text, "files"));
+        stage_end_free(&end);
     }
-    assert_false(end.done);
-    assert_non_null(strstr(end.text, "files"));
-    stage_end_free(&end);
 }
 
 /* The number of its own pipeline's steps is nobody's else. A joiner comes to it in the middle. */
@@ -345,7 +250,7 @@ static void a_joiner_agrees_with_the_others(void **state)
     for (size_t i = 0; i < 8; i++) {
         struct stage_end end;
         const char *const environment[] = {
-            kinds[i % 4], files, i >= 4 ? "EVALUATES=1" : NULL, NULL};
+            kinds[i % 4], pipelines_files, i >= 4 ? "EVALUATES=1" : NULL, NULL};
         struct stage_job job = job_of(2, 1, environment);
         job.grows = 1;
         job.grows_at = 1 + i / 2;
@@ -384,7 +289,7 @@ static void a_pipeline_that_cannot_be_cut_anew_says_so(void **state)
 {
     (void)state;
     struct stage_end end;
-    const char *const environment[] = {"PIPELINE=piled", files, "DIE_BEFORE=1:4", NULL};
+    const char *const environment[] = {"PIPELINE=piled", pipelines_files, "DIE_BEFORE=1:4", NULL};
     struct stage_job job = job_of(3, 1, environment);
     stage_run(&job, &end);
     if (end.done || strstr(end.text, "in the middle of epoch 0") == NULL) {
@@ -402,7 +307,7 @@ static void a_task_that_cannot_read_is_heard_by_all(void **state)
 {
     (void)state;
     struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, "BROKEN=2:40", NULL};
+    const char *const environment[] = {"PIPELINE=interleave", pipelines_files, "BROKEN=2:40", NULL};
     struct stage_job job = job_of(3, 1, environment);
     stage_run(&job, &end);
     assert_false(end.done);
@@ -413,7 +318,7 @@ static void a_task_that_cannot_read_is_heard_by_all(void **state)
 static void expect_refused(const char *kind, const char *differs, const char *said)
 {
     struct stage_end end;
-    const char *const environment[] = {kind, files, differs, NULL};
+    const char *const environment[] = {kind, pipelines_files, differs, NULL};
     struct stage_job job = job_of(3, 1, environment);
     stage_run(&job, &end);
     assert_false(end.done);
@@ -439,7 +344,7 @@ static void a_joiner_that_differs_ends_alone(void **state)
 {
     (void)state;
     struct stage_end end;
-    const char *const environment[] = {"PIPELINE=interleave", files, "DIFFERS=2:0", NULL};
+    const char *const environment[] = {"PIPELINE=interleave", pipelines_files, "DIFFERS=2:0", NULL};
     struct stage_job job = job_of(2, 1, environment);
     job.grows = 1;
     job.grows_at = 2;
@@ -452,27 +357,6 @@ static void a_joiner_that_differs_ends_alone(void **state)
 
 /* --- checkpoints --- */
 
-/* Runs a job of which one task dies at step 2, and the other when the checkpoint of `position` is
- * published; `path` gets its manifest's. */
-static void leave_checkpoint(const char *kind, uint64_t position, char path[TEST_PATH_BYTES])
-{
-    char every[64];
-    char fault[64];
-    struct stage_end end;
-    snprintf(every, sizeof every, "CADRE_CHECKPOINT_EVERY=%" PRIu64, position);
-    snprintf(fault, sizeof fault, "DIE_WAITING=0:%" PRIu64, position + 1);
-    const char *const environment[] = {kind, files, every, fault, "DIE_BEFORE=1:2", NULL};
-    struct stage_job job = job_of(2, 1, environment);
-    stage_run(&job, &end);
-    if (end.done || end.published != position) {
-        show(&end);
-    }
-    assert_false(end.done);
-    assert_int_equal(end.published, position);
-    snprintf(path, TEST_PATH_BYTES, "%s/checkpoint-%" PRIu64 ".json", end.folder, position);
-    stage_end_free(&end);
-}
-
 /* In the middle of an epoch, by any number of tasks: what was fed is not fed again. */
 static void a_checkpoint_is_gone_on_from(void **state)
 {
@@ -480,12 +364,12 @@ static void a_checkpoint_is_gone_on_from(void **state)
     static const char *const kinds[] = {
         "PIPELINE=interleave", "PIPELINE=flat", "PIPELINE=generated", "PIPELINE=filter"};
     for (size_t i = 0; i < 12; i++) {
-        const char *kind = kinds[i % 4];
-        const char *const environment[] = {kind, files, NULL};
+        const char *kind = i == 1 || i == 8 ? "PIPELINE=list" : kinds[i % 4];
+        const char *const environment[] = {kind, pipelines_files, NULL};
         uint64_t position = 3 + i / 4;
         char path[TEST_PATH_BYTES];
         struct stage_end end;
-        leave_checkpoint(kind, position, path);
+        leave_checkpoint(kind, NULL, position, path);
         struct stage_job job = job_of(1 + (uint32_t)i % 3, 1 + (uint32_t)i / 8, environment);
         job.resume = position;
         job.restore = path;
@@ -521,12 +405,13 @@ static void an_epoch_of_files_that_is_read_otherwise_is_refused(void **state)
             "was divided by files then and is not in this program; use the same"},
         {"PIPELINE=flat", NULL, "dataset 'train' differs"},
         {"PIPELINE=interleave", "DIFFERS=0:0", "'batch: 8'"},
+        {"PIPELINE=list", "SAMPLES=1", "was divided by files then and is not in this program"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char path[TEST_PATH_BYTES];
         struct stage_end end;
-        const char *const environment[] = {cases[i].kind, files, cases[i].fault, NULL};
-        leave_checkpoint("PIPELINE=interleave", 4, path);
+        const char *const environment[] = {cases[i].kind, pipelines_files, cases[i].fault, NULL};
+        leave_checkpoint("PIPELINE=interleave", NULL, 4, path);
         struct stage_job job = job_of(1, 1, environment);
         job.resume = 4;
         job.restore = path;
@@ -545,10 +430,11 @@ static void an_epoch_of_files_that_is_read_otherwise_is_refused(void **state)
 static void an_elastic_job_that_shares_files_is_pointed_at_samples(void **state)
 {
     (void)state;
-    for (int chosen = 0; chosen < 2; chosen++) {
+    for (int i = 0; i < 4; i++) {
         struct stage_end end;
-        const char *const environment[] = {
-            "PIPELINE=interleave", files, chosen == 0 ? "AUTO=1" : NULL, NULL};
+        int chosen = i % 2;
+        const char *const environment[] = {i < 2 ? "PIPELINE=interleave" : "PIPELINE=list",
+            pipelines_files, chosen == 0 ? "AUTO=1" : NULL, NULL};
         struct stage_job job = job_of(2, 1, environment);
         job.grows = 1;
         job.grows_at = 2;
@@ -569,10 +455,7 @@ int main(int argc, char **argv)
     if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
         return pipelines_program();
     }
-    self = argv[0];
-    const char *folder = test_temp_dir();
-    snprintf(files, sizeof files, "FILES=%s", folder);
-    pipelines_write_files(folder);
+    pipelines_jobs_open(argv[0]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_shared_out),
         cmocka_unit_test(steps_exist_as_long_as_anybody_has_data),

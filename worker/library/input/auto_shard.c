@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/input/file_names.h"
+#include "worker/library/input/listed_files.h"
 #include "worker/library/input/rebatch_dataset.h"
 #include "worker/library/input/required_shard.h"
 #include "worker/library/input/select.h"
@@ -59,9 +60,9 @@ static cadre_status not_found(const cadre_dataset *node, struct cadre_error *err
 {
     if (node->ops->reads_files) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "CADRE_SHARD_FILE: %s holds its list of files itself, so they cannot be shared out; "
-            "give the names to cadre_dataset_interleave (cadre_dataset_list_files), or use "
-            "CADRE_SHARD_DATA, which reads only each worker's own records",
+            "CADRE_SHARD_FILE: %s is one file; give the names of several to "
+            "cadre_dataset_interleave (cadre_dataset_list_files), or use CADRE_SHARD_DATA, which "
+            "reads only each worker's own records",
             node->ops->name);
     }
     if (node->input_count == 0) {
@@ -110,6 +111,16 @@ static cadre_status walk_inputs(cadre_dataset *node, reader_function part, void 
     return CADRE_OK;
 }
 
+/* A source's list of files is read by names from here on. */
+static cadre_dataset *part_of_list(cadre_dataset *source, reader_function part, void *context)
+{
+    cadre_element_spec spec = {0};
+    cadre_dataset *reader = listed_files_reader(source);
+    cadre_dataset *made = dataset_usable(reader) ? part(reader, context) : NULL;
+    cadre_dataset_release(reader);
+    return dataset_spec(source, &spec, NULL) == CADRE_OK ? dataset_with_spec(made, &spec) : made;
+}
+
 /* *ret_data is the rewritten tree: one reference. */
 static cadre_status walk(cadre_dataset *node, reader_function part, void *context,
     cadre_dataset **ret_data, struct cadre_error *error)
@@ -120,6 +131,10 @@ static cadre_status walk(cadre_dataset *node, reader_function part, void *contex
     }
     if (has_branches(node) || passes_files_through(node)) {
         return walk_inputs(node, part, context, ret_data, error);
+    }
+    if (node->ops->lists != NULL) {
+        *ret_data = part != NULL ? part_of_list(node, part, context) : NULL;
+        return CADRE_OK;
     }
     bool opens = false;
     if (node->ops->opens_names != NULL) {
@@ -138,21 +153,12 @@ cadre_status dataset_require_names(cadre_dataset *data, struct cadre_error *erro
 {
     cadre_dataset *none = NULL;
     CADRE_TRY(dataset_status(data, error));
-    return walk(data, NULL, NULL, &none, error);
-}
-
-cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error)
-{
-    struct cadre_error own = {0};
-    cadre_status status = dataset_require_names(data, &own);
-    *ret_shards = status == CADRE_OK;
-    if (status != CADRE_OK && status != CADRE_NOT_FOUND) {
-        if (error != NULL) {
-            *error = own;
-        }
-        return status;
+    if (data->by_place_only) {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "CADRE_SHARD_FILE: a shuffle of all (CADRE_SHUFFLE_ALL) reads its input by place, and "
+            "whole files are read in order; give the shuffle a buffer, or use CADRE_SHARD_DATA");
     }
-    return CADRE_OK;
+    return walk(data, NULL, NULL, &none, error);
 }
 
 cadre_status dataset_rewrite_readers(cadre_dataset *data,
@@ -187,7 +193,24 @@ static cadre_status shard_by_file(cadre_dataset *data, const struct auto_shard *
         *ret_data = cadre_dataset_retain(data);
         return CADRE_OK;
     }
+    CADRE_TRY(dataset_require_names(data, error));
     return dataset_rewrite_readers(data, shard_of_names, (void *)(uintptr_t)shard, ret_data, error);
+}
+
+static cadre_dataset *all_of_it(const cadre_dataset *reader, void *context)
+{
+    (void)context;
+    return cadre_dataset_retain((cadre_dataset *)(uintptr_t)reader);
+}
+
+cadre_status dataset_name_files(
+    cadre_dataset *data, cadre_dataset **ret_data, struct cadre_error *error)
+{
+    if (listed_files_fewest(data) == SIZE_MAX) {
+        *ret_data = cadre_dataset_retain(data);
+        return CADRE_OK;
+    }
+    return dataset_rewrite_readers(data, all_of_it, NULL, ret_data, error);
 }
 
 /* --- FILE in a live job --- */
@@ -199,7 +222,7 @@ cadre_status dataset_files_recut(
         "with_options", "padded_batch", "prefetch", "rebatch", "shuffle", "with_spec"};
     const cadre_dataset *unbatched = NULL;
     bool opens = false;
-    for (; data->ops->opens_names == NULL; data = data->input) {
+    for (; data->ops->opens_names == NULL && data->ops->lists == NULL; data = data->input) {
         const char *name = data->ops->name;
         if (data->input_count == 0) {
             return not_found(data, error);
@@ -215,8 +238,10 @@ cadre_status dataset_files_recut(
         }
         unbatched = batches ? NULL : unbatched;
     }
-    CADRE_TRY(data->ops->opens_names(data, &opens, error));
-    if (!opens) {
+    if (data->ops->opens_names != NULL) {
+        CADRE_TRY(data->ops->opens_names(data, &opens, error));
+    }
+    if (!opens && data->ops->lists == NULL) {
         return not_found(data, error);
     }
     if (unbatched != NULL) {
@@ -225,6 +250,48 @@ cadre_status dataset_files_recut(
             "records only");
     }
     *ret_reader = data;
+    return CADRE_OK;
+}
+
+/* --- AUTO --- */
+
+/* Of a list that a source holds. Where it is not divided by files, `ret_why` says why not. */
+static cadre_shard_policy policy_of_list(
+    cadre_dataset *data, uint32_t workers, struct dataset_choice *choice)
+{
+    cadre_dataset *reader = NULL;
+    size_t files = listed_files_fewest(data);
+    if (dataset_files_recut(data, &reader, &choice->why) != CADRE_OK) {
+        return CADRE_SHARD_DATA;
+    }
+    choice->either = true;
+    if (files < workers) {
+        choice->few = true;
+        cadre_error_set(&choice->why, CADRE_INVALID_ARGUMENT,
+            "%zu file%s cannot be shared out among %" PRIu32 " workers; split into more files, or "
+            "use CADRE_SHARD_DATA",
+            files, files == 1 ? "" : "s", workers);
+    }
+    return workers > 1 && files >= workers ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
+}
+
+cadre_status dataset_choose(cadre_dataset *data, uint32_t workers,
+    struct dataset_choice *ret_choice, struct cadre_error *error)
+{
+    *ret_choice = (struct dataset_choice){.policy = CADRE_SHARD_DATA};
+    cadre_status status = dataset_require_names(data, &ret_choice->why);
+    if (status == CADRE_NOT_FOUND) {
+        return CADRE_OK;
+    }
+    if (status != CADRE_OK) {
+        if (error != NULL) {
+            *error = ret_choice->why;
+        }
+        return status;
+    }
+    ret_choice->policy = listed_files_fewest(data) == SIZE_MAX
+                             ? CADRE_SHARD_FILE
+                             : policy_of_list(data, workers, ret_choice);
     return CADRE_OK;
 }
 
@@ -300,9 +367,9 @@ static cadre_status rewrite(cadre_dataset *data, const struct auto_shard *shard,
     CADRE_TRY(dataset_status(data, error));
     CADRE_TRY(check(shard, error));
     if (*policy == CADRE_SHARD_AUTO) {
-        bool by_files = false;
-        CADRE_TRY(dataset_shards_files(data, &by_files, error));
-        *policy = by_files ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
+        struct dataset_choice choice;
+        CADRE_TRY(dataset_choose(data, shard->workers, &choice, error));
+        *policy = choice.policy;
     }
     switch (*policy) {
     case CADRE_SHARD_FILE:

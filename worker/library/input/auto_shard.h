@@ -24,16 +24,34 @@ struct auto_shard {
 cadre_status dataset_auto_shard(cadre_dataset *data, const struct auto_shard *shard,
     cadre_dataset **ret_data, cadre_shard_policy *ret_used, struct cadre_error *error);
 
-/* Whether names of files can be shared out. May call a function of the program once. */
-cadre_status dataset_shards_files(cadre_dataset *data, bool *ret_shards, struct cadre_error *error);
-
-/* The same as a status: NOT_FOUND says why they cannot. */
+/* Whether files can be shared out, by names or of a list that a source holds: NOT_FOUND says why
+ * not. May call a function of the program once. */
 cadre_status dataset_require_names(cadre_dataset *data, struct cadre_error *error);
 
-/* Whether `data` reads files of names by one reader that is the only source, and what stands on it
- * passes each sample on once: then an epoch can be cut anew in its middle, by which samples of
- * which file were fed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the
- * reader; NOT_FOUND as dataset_auto_shard. */
+/* What AUTO comes to. */
+struct dataset_choice {
+    cadre_shard_policy policy; /* FILE or DATA */
+    bool either;               /* a list that a source holds: both give each sample once */
+    bool few;                  /* DATA, because the list has fewer files than there are workers */
+    struct cadre_error why;    /* DATA: why not FILE; code CADRE_OK: there is nothing to say */
+};
+
+/* FILE where names of files are read. A list that a source holds may be read either way, so it is
+ * divided by files only where that helps and takes nothing: several workers, a file for each of
+ * them at least, and an epoch can be cut anew (dataset_files_recut). May call a function of the
+ * program once. */
+cadre_status dataset_choose(cadre_dataset *data, uint32_t workers,
+    struct dataset_choice *ret_choice, struct cadre_error *error);
+
+/* The same elements, but lists of files that sources hold are read by names (listed_files.h):
+ * *ret_data is one reference. Only where files can be shared out. */
+cadre_status dataset_name_files(
+    cadre_dataset *data, cadre_dataset **ret_data, struct cadre_error *error);
+
+/* Whether `data` reads files by one reader that is the only source, and what stands on it passes
+ * each sample on once: then an epoch can be cut anew in its middle, by which samples of which file
+ * were fed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the reader of
+ * names, or the source of a list; NOT_FOUND as dataset_auto_shard. */
 cadre_status dataset_files_recut(
     cadre_dataset *data, cadre_dataset **ret_reader, struct cadre_error *error);
 

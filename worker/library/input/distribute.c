@@ -40,6 +40,21 @@ cadre_shard_policy distributed_input_policy(const struct distributed_input *inpu
     return input->policy;
 }
 
+bool distributed_input_is_either(const struct distributed_input *input)
+{
+    return input->choice.either;
+}
+
+bool distributed_input_fell_back(
+    const struct distributed_input *input, bool *ret_reads_all, struct cadre_error *ret_why)
+{
+    const struct dataset_choice *choice = &input->choice;
+    bool told = input->policy == CADRE_SHARD_DATA && choice->why.code != CADRE_OK;
+    *ret_reads_all = told && !input->data->indexable;
+    *ret_why = choice->why;
+    return told && (choice->few || *ret_reads_all);
+}
+
 bool distributed_input_agrees(const struct distributed_input *input)
 {
     return input->agrees;

@@ -33,6 +33,11 @@ struct distributed_layout {
     uint32_t worker_index;     /* below workers */
     uint32_t replicas;         /* of each worker; at least 1 */
     cadre_shard_policy policy; /* AUTO: what the dataset's own options say, else FILE or DATA */
+    /* AUTO, where sources hold lists of files: whether those have a file for each is asked of so
+     * many workers (0: `workers`); and what it came to before, FILE or DATA, which then stays
+     * (AUTO: nothing). */
+    uint32_t auto_workers;
+    cadre_shard_policy auto_policy;
     cadre_rebatch rebatch;
     const char *name; /* of the distributed dataset: keys the digests; borrowed during the call */
     bool proves;      /* each batch also says what the whole step should hold */
@@ -113,6 +118,14 @@ int64_t distributed_input_steps(struct distributed_input *input, uint64_t epoch)
 
 /* What the layout's policy came to: never AUTO; OFF for pipelines of functions. */
 cadre_shard_policy distributed_input_policy(const struct distributed_input *input);
+
+/* Whether AUTO could have come to FILE as well as to DATA: a source holds a list of files. */
+bool distributed_input_is_either(const struct distributed_input *input);
+
+/* AUTO came to DATA where people should know: a list of files has too few, or *ret_reads_all: each
+ * worker reads all of the dataset. Then `ret_why` says why not FILE. */
+bool distributed_input_fell_back(
+    const struct distributed_input *input, bool *ret_reads_all, struct cadre_error *ret_why);
 
 /* Whether the workers have to agree, in each step, on whether it exists: it does as long as the sum
  * of `present` is not 0, and its rows are the sum of `own_rows`. Pipelines of their own of several

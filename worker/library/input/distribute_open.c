@@ -45,7 +45,7 @@ static cadre_status check_choices(
 static cadre_status choose_policy(struct distributed_input *input,
     const struct distributed_layout *layout, struct cadre_error *error)
 {
-    bool by_files = false;
+    uint32_t workers = layout->auto_workers > 0 ? layout->auto_workers : layout->workers;
     input->policy = layout->policy;
     if (input->policy == CADRE_SHARD_AUTO) {
         dataset_auto_shard_option(input->data, &input->policy);
@@ -55,8 +55,11 @@ static cadre_status choose_policy(struct distributed_input *input,
         return dataset_require_names(input->data, error);
     }
     if (input->policy == CADRE_SHARD_AUTO) {
-        CADRE_TRY(dataset_shards_files(input->data, &by_files, error));
-        input->policy = by_files ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
+        CADRE_TRY(dataset_choose(input->data, workers, &input->choice, error));
+        input->policy = input->choice.policy;
+        if (input->choice.either && layout->auto_policy != CADRE_SHARD_AUTO) {
+            input->policy = layout->auto_policy;
+        }
     }
     return CADRE_OK;
 }
@@ -221,6 +224,12 @@ static cadre_status open_dataset(struct distributed_input *input,
     input->endless = dataset_cardinality(input->data) == CADRE_CARDINALITY_INFINITE;
     if (input->policy == CADRE_SHARD_DATA) {
         return open_data(input, &spec, error);
+    }
+    if (input->policy == CADRE_SHARD_FILE) {
+        cadre_dataset *named = NULL;
+        CADRE_TRY(dataset_name_files(input->data, &named, error));
+        cadre_dataset_release(input->data);
+        input->data = named;
     }
     CADRE_TRY(rebatch(input, layout, &spec, &pieces, error));
     cadre_status status = open_own(input, layout, pieces, error);

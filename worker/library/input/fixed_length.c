@@ -6,6 +6,7 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/file_rows.h"
+#include "worker/library/input/listed_files.h"
 #include "worker/library/input/source.h"
 
 /* Descriptors one source holds; the files behind the first ones are opened for each read. */
@@ -22,6 +23,7 @@ struct fixed_dataset {
     size_t file_count;
     int64_t header_bytes;
     int64_t record_bytes;
+    int64_t footer_bytes;
 };
 
 static void fixed_destroy(cadre_dataset *self)
@@ -121,6 +123,26 @@ static void fixed_describe(const cadre_dataset *self, struct description *text)
     }
 }
 
+static size_t fixed_count(const cadre_dataset *self)
+{
+    return ((const struct fixed_dataset *)self)->file_count;
+}
+
+static const char *fixed_path(const cadre_dataset *self, size_t number)
+{
+    return ((const struct fixed_dataset *)self)->files[number].file.path;
+}
+
+static cadre_dataset *fixed_alone(const cadre_dataset *self, const char *path)
+{
+    const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
+    return cadre_dataset_fixed_length(
+        &path, 1, fixed->header_bytes, fixed->record_bytes, fixed->footer_bytes);
+}
+
+static const struct listed_files fixed_lists = {
+    .count = fixed_count, .path = fixed_path, .alone = fixed_alone};
+
 static const struct dataset_ops fixed_ops = {
     .name = "fixed_length",
     .describe = fixed_describe,
@@ -130,6 +152,7 @@ static const struct dataset_ops fixed_ops = {
     .gather = fixed_gather,
     .ids_at = source_ids_at,
     .reads_files = true,
+    .lists = &fixed_lists,
 };
 
 static cadre_status check_arguments(const char *const paths[], size_t path_count,
@@ -163,17 +186,17 @@ static cadre_status check_arguments(const char *const paths[], size_t path_count
 
 /* Opens file `number` and counts its records. */
 static cadre_status add_file(
-    struct fixed_dataset *fixed, const char *path, int64_t footer_bytes, struct cadre_error *error)
+    struct fixed_dataset *fixed, const char *path, struct cadre_error *error)
 {
     size_t number = fixed->file_count;
     struct record_file *added = &fixed->files[number];
     CADRE_TRY(input_file_open(&added->file, path, number < FILES_KEPT_OPEN, error));
     fixed->file_count++;
-    int64_t content = added->file.bytes - fixed->header_bytes - footer_bytes;
+    int64_t content = added->file.bytes - fixed->header_bytes - fixed->footer_bytes;
     if (content < 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s has %" PRId64 " bytes, fewer than its header of %" PRId64 " and footer of %" PRId64,
-            path, added->file.bytes, fixed->header_bytes, footer_bytes);
+            path, added->file.bytes, fixed->header_bytes, fixed->footer_bytes);
     }
     if (content % fixed->record_bytes != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -205,6 +228,7 @@ cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path
     }
     fixed->header_bytes = header_bytes;
     fixed->record_bytes = record_bytes;
+    fixed->footer_bytes = footer_bytes;
     fixed->files = calloc(path_count, sizeof fixed->files[0]);
     if (fixed->files == NULL) {
         cadre_error_set(
@@ -212,7 +236,7 @@ cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path
         return dataset_failed(&fixed->base, &error);
     }
     for (size_t i = 0; i < path_count; i++) {
-        if (add_file(fixed, paths[i], footer_bytes, &error) != CADRE_OK) {
+        if (add_file(fixed, paths[i], &error) != CADRE_OK) {
             return dataset_failed(&fixed->base, &error);
         }
     }

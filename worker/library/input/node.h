@@ -119,7 +119,8 @@ struct dataset_ops {
      * input is that of this node (the walk of semantics 1.4). */
     bool keeps_elements;
 
-    bool reads_files; /* a source that does */
+    bool reads_files;                 /* a source that does */
+    const struct listed_files *lists; /* a source that holds a list of them; listed_files.h */
 
     /* flat_map and interleave: whether the elements of the input are names of files that the
      * program's function opens; it is called for the first one to see. NULL: no. */

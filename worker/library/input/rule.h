@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "worker/library/input/auto_shard.h"
 #include "worker/library/input/batch_reader.h"
 #include "worker/library/input/distribute.h"
 #include "worker/library/input/element_stream.h"
@@ -54,6 +55,7 @@ struct distributed_input {
     uint32_t replicas;
     bool proves;
     cadre_shard_policy policy;     /* what it came to */
+    struct dataset_choice choice;  /* AUTO: how it came to it */
     cadre_element_spec spec;       /* DATA: of a global batch; else of the pipeline's elements */
     cadre_element_spec piece_spec; /* of what one replica gets */
     bool endless;                  /* the dataset as it was given; of functions: all of them */
@@ -61,7 +63,8 @@ struct distributed_input {
     bool alike; /* all workers' pipelines have the same number of elements */
     bool recuts;
     struct cadre_error no_recut; /* why not */
-    cadre_dataset *data;         /* as it was given; NULL for functions */
+    cadre_dataset *data;         /* as it was given, under FILE with the files by name; NULL for
+                                    functions */
     struct id_list ids;          /* of the step at hand */
     struct replay replay;
 

@@ -11,6 +11,7 @@
 #include "worker/library/input/inflate_stream.h"
 #include "worker/library/input/input_file.h"
 #include "worker/library/input/line_reader.h"
+#include "worker/library/input/listed_files.h"
 #include "worker/library/input/node.h"
 
 #define LINE_BYTES_DEFAULT ((int64_t)64 << 20)
@@ -221,6 +222,27 @@ static void text_destroy(cadre_dataset *self)
     free(text->files);
 }
 
+static size_t text_count(const cadre_dataset *self)
+{
+    return ((const struct text_dataset *)self)->file_count;
+}
+
+static const char *text_path(const cadre_dataset *self, size_t number)
+{
+    return ((const struct text_dataset *)self)->files[number].path;
+}
+
+static cadre_dataset *text_alone(const cadre_dataset *self, const char *path)
+{
+    const struct text_dataset *text = (const struct text_dataset *)self;
+    const cadre_text_options options = {
+        .compression = text->compression, .line_bytes = (int64_t)text->line_bytes};
+    return cadre_dataset_text_lines(&path, 1, &options);
+}
+
+static const struct listed_files text_lists = {
+    .count = text_count, .path = text_path, .alone = text_alone};
+
 static const struct dataset_ops text_ops = {
     .name = "text_lines",
     .describe = text_describe,
@@ -228,6 +250,7 @@ static const struct dataset_ops text_ops = {
     .spec = text_spec,
     .iterate = text_iterate,
     .reads_files = true,
+    .lists = &text_lists,
 };
 
 static cadre_status check_arguments(const char *const paths[], size_t path_count,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "worker/library/input/listed_files.h"
+
 #define BUFFER_BYTES_DEFAULT ((size_t)1 << 20)
 #define BUFFER_BYTES_MAX     ((size_t)1 << 30)
 #define RECORD_BYTES_DEFAULT ((int64_t)1 << 30)
@@ -68,6 +70,30 @@ static void tfrecord_describe(const cadre_dataset *self, struct description *tex
     }
 }
 
+static size_t tfrecord_count(const cadre_dataset *self)
+{
+    return ((const struct tfrecord_dataset *)self)->path_count;
+}
+
+static const char *tfrecord_path(const cadre_dataset *self, size_t number)
+{
+    return ((const struct tfrecord_dataset *)self)->paths[number];
+}
+
+static cadre_dataset *tfrecord_alone(const cadre_dataset *self, const char *path)
+{
+    const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
+    const cadre_tfrecord_options options = {.compression = tfrecord->options.compression,
+        .index_folder = tfrecord->index_folder,
+        .skip_checksums = tfrecord->options.rules.skip_checksums,
+        .buffer_bytes = tfrecord->options.buffer_bytes,
+        .record_bytes = (int64_t)tfrecord->options.rules.record_bytes};
+    return cadre_dataset_tfrecord(&path, 1, &options);
+}
+
+static const struct listed_files tfrecord_lists = {
+    .count = tfrecord_count, .path = tfrecord_path, .alone = tfrecord_alone};
+
 static const struct dataset_ops tfrecord_ops = {
     .name = "tfrecord",
     .destroy = tfrecord_destroy,
@@ -79,6 +105,7 @@ static const struct dataset_ops tfrecord_ops = {
     .ids_at = tfrecord_ids_at,
     .iterate = tfrecord_iterate,
     .reads_files = true,
+    .lists = &tfrecord_lists,
 };
 
 static cadre_status check_arguments(const char *const paths[], size_t path_count,

@@ -28,6 +28,7 @@ struct dataset_position {
 /* What came from a peer or a checkpoint beside the position, until it is taken over. */
 struct dataset_received {
     bool any;
+    bool by_files;
     bool has_shares;
     struct file_shares shares;
     bool has_state;
@@ -44,6 +45,7 @@ struct cadre_distributed_dataset {
     bool per_replica; /* it makes one for each replica */
     char *pipeline;   /* what `data` is, in words that are the same on all tasks; owned; or NULL */
     cadre_shard_policy policy; /* as asked for */
+    cadre_shard_policy began;  /* FILE or DATA: what AUTO came to in the job that is gone on from */
     cadre_rebatch rebatch;
     uint64_t steps_per_epoch; /* 0: as many as there are */
     uint32_t depth;           /* batches read ahead */
@@ -181,7 +183,8 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
 
 /* --- input_files.c: FILE while tasks come and go --- */
 
-/* Warns once where AUTO came to files in a job whose number of tasks may change. */
+/* Warns once where AUTO came to files in a job whose number of tasks may change, and where it came
+ * to samples although a list of files is read, or each task then reads all. */
 void files_distributed(cadre_distributed_dataset *distributed);
 
 /* An epoch begins: its files are shared out. *ret_anew: the input is to be opened anew for it. */

@@ -42,12 +42,29 @@ static bool is_elastic(const cadre_strategy *strategy)
     return strategy->environment->tasks_min < strategy->environment->tasks;
 }
 
+/* AUTO came to samples: that is slower where each task reads all of them. */
+static void warn_of_samples(cadre_distributed_dataset *distributed)
+{
+    struct cadre_error reason;
+    bool reads_all = false;
+    if (!distributed_input_fell_back(distributed->input, &reads_all, &reason)) {
+        return;
+    }
+    distributed->warned_policy = true;
+    show_warning("dataset '%s' is divided by samples, not by files (CADRE_SHARD_AUTO)%s: %s",
+        distributed->name, reads_all ? ", so each task reads all of it and feeds its own part" : "",
+        reason.text);
+}
+
 void files_distributed(cadre_distributed_dataset *distributed)
 {
     struct cadre_error reason;
     bool by_files = distributed_input_policy(distributed->input) == CADRE_SHARD_FILE;
-    if (!has_warning(distributed) || !is_elastic(distributed->strategy) || !by_files ||
-        distributed->endless) {
+    if (!has_warning(distributed)) {
+        return;
+    }
+    warn_of_samples(distributed);
+    if (!is_elastic(distributed->strategy) || !by_files || distributed->endless) {
         return;
     }
     distributed->warned_policy = true;
@@ -102,8 +119,11 @@ cadre_status files_begin(
     warn_of_change(distributed, workers);
     /* A job that begins with fewer files than the fewest workers that it asks for is refused when
      * it reads, also when tasks were lost or came before its first step. One that has grown, or was
-     * given more workers at once, goes on, and that is what a table says: some have no file. */
+     * given more workers at once, goes on, and that is what a table says: some have no file. So
+     * does one in which AUTO stays with files because the job that it goes on from began so. */
     bool begins = strategy->roster.generation.number == 1 || strategy_position(strategy) == 0;
+    begins = begins && !(distributed->began == CADRE_SHARD_FILE &&
+                           distributed_input_is_either(distributed->input));
     bool refused = begins && distributed->shares.file_count < strategy->environment->tasks_min;
     bool grown =
         !refused && distributed->shares.file_count < workers && distributed->shares.file_count > 0;

@@ -122,6 +122,8 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         .worker_index = strategy->roster.rank,
         .replicas = strategy->local_replicas,
         .policy = distributed->policy,
+        .auto_workers = strategy->environment->tasks, /* the same in all generations */
+        .auto_policy = distributed->began,
         .rebatch = distributed->rebatch,
         .name = distributed->name,
         .proves = strategy->roster.rank == 0,
@@ -282,6 +284,7 @@ cadre_status distributed_take_received(
         if (received->any && !all) {
             take_step(distributed);
         } else if (received->any) {
+            distributed->began = received->by_files ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
             take_shares(distributed);
             files_deal(distributed);
             status = reopen(distributed, error);

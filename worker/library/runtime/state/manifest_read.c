@@ -364,7 +364,9 @@ static cadre_status fits(const cadre_distributed_dataset *dataset, const struct 
             (unsigned long long)place->at.epochs_begun, dataset->name, (long long)steps);
     }
     bool by_files = distributed_input_policy(dataset->input) == CADRE_SHARD_FILE;
-    if (place->received.any && place->by_files != by_files) {
+    bool refused = place->received.by_files != by_files &&
+                   !distributed_input_is_either(dataset->input); /* else it stays as it began */
+    if (place->received.any && refused) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "it was written in the middle of epoch %llu of dataset '%s', which %s "
             "in this program; use the same cadre_shard_policy as before",

@@ -150,6 +150,14 @@ static int add_state(json_t *stream, const cadre_distributed_dataset *dataset, s
     return failed;
 }
 
+static bool is_by_files(const cadre_distributed_dataset *dataset)
+{
+    if (dataset->received.any) {
+        return dataset->received.by_files;
+    }
+    return dataset->input != NULL && distributed_input_policy(dataset->input) == CADRE_SHARD_FILE;
+}
+
 json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_room)
 {
     const struct dataset_position *at = &dataset->at;
@@ -158,8 +166,7 @@ json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_
         manifest_number(at->epochs_begun), "applied", manifest_number(at->applied), "steps",
         (json_int_t)dataset->steps, "open", at->open ? 1 : 0, "serial", manifest_number(at->serial),
         "feed", feed_of(&at->feed), "next", manifest_number(at->next), "workers",
-        (json_int_t)at->workers, "by_files",
-        dataset->input != NULL && distributed_input_policy(dataset->input) == CADRE_SHARD_FILE);
+        (json_int_t)at->workers, "by_files", is_by_files(dataset));
     int failed = stream == NULL ? -1 : 0;
     if (failed == 0 && at->ended) {
         failed = json_object_set_new(stream, "end", manifest_number(at->end));
@@ -249,7 +256,7 @@ static bool read_more(const json_t *object, struct stream_place *place)
     }
     good = good && (files == NULL || read_files(files, &place->received));
     good = good && (state == NULL || read_state(state, &place->received));
-    place->received.any = manifest_read_bool(object, "by_files", &place->by_files);
+    place->received.any = manifest_read_bool(object, "by_files", &place->received.by_files);
     return good;
 }
 

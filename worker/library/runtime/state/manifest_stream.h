@@ -12,7 +12,6 @@ struct stream_place {
     char name[LIMIT_NAME_BYTES];
     struct dataset_position at;
     int64_t steps;
-    bool by_files;
     char *pipeline; /* owned; or NULL */
     struct dataset_received received;
 };
