@@ -28,10 +28,12 @@
  *     source=sieve    the same, every number twice but one half filtered out, drawn from a shuffle
  *                     buffer: not indexable
  *     source=records  its TFRecord files *.tfrecord, eight bytes a record, shuffled as a whole
+ *     source=list     the same in one list, drawn from a shuffle buffer: can be shared out by files
  *     source=function pipelines of the tasks' own, with batches of other sizes, out of the range or
  *                     the sieve
  *     via=turns     how lines come together: by turns, threads (the same with two), stirred (the
- *                   files in another order each epoch), flat (one file after the other)
+ *                   files in another order each epoch), flat (one file after the other), list (the
+ *                   same, as the list of one source)
  *     steps=0       of an epoch of training; 0: as many as there are
  *     endless=0     1: the samples again and again; with steps
  *     leave=0       leaves an epoch of training after so many steps; 0: never

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/integration/learner_input.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,12 +76,32 @@ static cadre_status halve(const cadre_element *in, cadre_element *ret_out, void 
 
 /* --- files --- */
 
+/* A source of all files that match, in one list. */
+static cadre_dataset *list_of(const struct learner_input *input, const char *kind)
+{
+    char pattern[4096];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*.%s", input->data, kind);
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        return cadre_dataset_list_files(&(const char *){pattern}, 1, NULL); /* it says why */
+    }
+    const char *const *paths = (const char *const *)found.gl_pathv;
+    const size_t count = found.gl_pathc - (input->leaves_out ? 1 : 0);
+    cadre_dataset *data = is(kind, "txt") ? cadre_dataset_text_lines(paths, count, NULL)
+                                          : cadre_dataset_tfrecord(paths, count, NULL);
+    globfree(&found);
+    return data;
+}
+
 static cadre_dataset *lines_of(const struct learner_input *input)
 {
     const cadre_list_files_options stirred = {.shuffle = is(input->via, "stirred"), .seed = 5};
     const cadre_interleave_options by_turns = {
         .cycle_length = 3, .block_length = 2, .parallel = is(input->via, "threads") ? 2 : 0};
     char pattern[4096];
+    if (is(input->via, "list")) {
+        return cadre_dataset_map(list_of(input, "txt"), parse_line, NULL, NULL);
+    }
     snprintf(pattern, sizeof pattern, "%s/*.txt", input->data);
     cadre_dataset *names = cadre_dataset_list_files(&(const char *){pattern}, 1, &stirred);
     if (input->leaves_out) {
@@ -110,6 +131,10 @@ static cadre_dataset *samples_of(const struct learner_input *input)
     if (is(input->source, "records")) {
         return cadre_dataset_shuffle(cadre_dataset_map(records_of(input), parse_record, NULL, NULL),
             CADRE_SHUFFLE_ALL, 7, NULL);
+    }
+    if (is(input->source, "list")) {
+        return cadre_dataset_shuffle(
+            cadre_dataset_map(list_of(input, "tfrecord"), parse_record, NULL, NULL), 24, 7, NULL);
     }
     cadre_dataset *lines = lines_of(input);
     if (is(input->source, "lines")) {

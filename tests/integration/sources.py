@@ -37,13 +37,15 @@ def write_lines(cluster, numbers, sizes=SIZES):
     return folder
 
 
-def write_records(cluster):
-    folder = folder_in(cluster)
-    for i, numbers in enumerate((range(0, 75), range(75, SAMPLES))):
+def write_records(cluster, sizes):
+    folder, at = folder_in(cluster), 0
+    for i, size in enumerate(sizes):
+        numbers, at = range(at, at + size), at + size
         with open(os.path.join(folder, f"{i}.tfrecord"), "wb") as file:
             for number in numbers:
                 head, body = struct.pack("<Q", 8), struct.pack("<q", number)
                 file.write(head + crc32c(head) + body + crc32c(body))
+    check_equal(at, SAMPLES, "records in the files")
     return folder
 
 
@@ -57,7 +59,12 @@ def sieve(cluster, sizes=SIZES):
 
 
 def records(cluster):
-    return ["source=records", f"data={write_records(cluster)}"]
+    return ["source=records", f"data={write_records(cluster, (75, SAMPLES - 75))}"]
+
+
+def listed(cluster, sizes=SIZES):
+    """TFRecord files as the list of one source."""
+    return ["source=list", f"data={write_records(cluster, sizes)}"]
 
 
 def exam(cluster, sizes):

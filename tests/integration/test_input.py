@@ -8,7 +8,7 @@ import signal
 from client import FAILED, SUCCEEDED
 from cluster import Cluster
 from learning import FAST, FAST_WORKER, Learning, alone, let_in, pids_of
-from sources import SIZES, lines, records, sieve
+from sources import SIZES, lines, listed, records, sieve
 from testing import check, check_equal, check_in, run, wait_for
 
 def by_files(cluster, *arguments, shard="file", sizes=SIZES, **fields):
@@ -106,6 +106,55 @@ def test_who_did_not_ask_for_files_is_warned_once():
             check_equal(learning.end().state, SUCCEEDED, "its end")
             log = cluster.client.log(learning.job).decode(errors="replace")
             check_equal(log.count("with CADRE_SHARD_DATA the order stays the same"), times, log)
+
+
+# ---- lists of files that one source holds ----
+
+def test_lists_are_shared_out_whoever_dies():
+    """Records of TFRecord files and lines of text: each task reads files of its own, and each of them is fed once."""
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        sources = (listed(cluster), [*lines(cluster), "via=list"])
+        for source, shard, death, fields in (
+                (sources[0], "file", "die=1:5:step", {"workers": 3, "workers_min": 2}),
+                (sources[0], "auto", "die=2:9:between", {"workers": 3, "workers_min": 2}),
+                (sources[1], "auto", "die=0:7:last", {"workers": 2}),
+                (sources[1], "file", "die=1:3:reduce", {"workers": 3, "workers_min": 2})):
+            learning = Learning(cluster, *source, f"shard={shard}", death, max_restarts=1, allowed=2, **fields)
+            train = wait_for("the files are told", lambda: shards(cluster, learning.job).get("train"))
+            check_equal((train["policy"], train["file_count"]), ("FILE", len(SIZES)), f"of {train}")
+            learning.allow()
+            check_equal(learning.end().restarts, 1, "restarts")
+            learning.check_once(logs=False)
+            said = cluster.cadre("verify", str(learning.job)).stdout.decode()
+            check_in("samples of its files exactly once", said, "what is proved")
+
+
+def test_a_job_goes_on_in_the_middle_of_a_list():
+    with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        learning = Learning(cluster, *listed(cluster), "shard=auto", workers=3, workers_min=2, checkpoint_every=5,
+                            max_restarts=3, allowed=8)
+        info = learning.until_position(8)
+        for pid in pids_of(info).values():
+            os.kill(pid, signal.SIGKILL)
+        learning.allow()
+        learning.end()
+        learning.check_once(logs=False)
+
+
+def test_a_list_of_fewer_files_than_workers():
+    """By its name FILE is refused, AUTO has something better, and says so once."""
+    with Cluster(workers=1, slots=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
+        source = listed(cluster, (100, 92))
+        learning = Learning(cluster, *source, "shard=file", workers=3)
+        info = cluster.client.wait(learning.job)
+        check_equal(info.state, FAILED, str(info))
+        check_in("2 files", info.message + cluster.client.log(learning.job).decode(errors="replace"), "the message")
+        wanted = alone(*source)
+        learning = Learning(cluster, *source, "shard=auto", "die=1:9:step", workers=3, max_restarts=1)
+        learning.end()
+        learning.check_like(wanted)
+        log = cluster.client.log(learning.job).decode(errors="replace")
+        check_equal(log.count("not by files (CADRE_SHARD_AUTO), so each task reads all of it"), 1, log)
 
 
 # ---- by samples ----
