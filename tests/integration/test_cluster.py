@@ -331,12 +331,13 @@ def test_configurations_that_are_none():
                  ('{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
                   "INVALID_ARGUMENT", "'chief'"),
                  ('{"cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1"]}, "task": {"type": "ps", "index": 0}}',
-                  "INVALID_ARGUMENT", "no chief task"),
+                  "FAILED_PRECONDITION", "no chief task", 'add a job "chief"',
+                  "cadre_strategy_multi_worker_mirrored"),
                  ('{"cluster": {"worker": ["no.such.host.invalid:1", "b:1"]}, "task": {"type": "worker", "index": 0}}',
                   "UNAVAILABLE", "no.such.host.invalid"))
-        for number, (config, code, part) in enumerate(cases):
+        for number, (config, code, *parts) in enumerate(cases):
             programs.start(0, f"case{number}", TF_CONFIG=config)
-            programs.refused(f"case{number}", code, part)
+            programs.refused(f"case{number}", code, *parts)
 
 
 def test_programs_that_are_a_job_by_themselves():

@@ -235,7 +235,8 @@ CADRE_API void cadre_cluster_resolver_gpus(
     const cadre_cluster_resolver *resolver, uint32_t *ret_first, uint32_t *ret_count);
 
 /* The strategy that is made next is one of this cluster, whatever TF_CONFIG and Slurm say: the
- * chief and the workers of it are one job, with "ps" tasks all of it are (cadre/program.h). After
+ * chief and the workers of it are one job, and with parameter servers all of it is
+ * (cadre/program.h). After
  * cadre_init, before the strategy: else FAILED_PRECONDITION, as under a daemon, whose job is given.
  * INVALID_ARGUMENT as of cadre_cluster_spec_validate. Cross-replica context.
  * (MultiWorkerMirroredStrategy(cluster_resolver=...).) */

@@ -93,8 +93,9 @@ typedef struct cadre_parameter_server_options {
 } cadre_parameter_server_options;
 
 /* The chief's strategy: one replica on CPU:0. Waits until the servers are there. In a job that was
- * submitted with another strategy, in a worker, a ps: FAILED_PRECONDITION, which says what to do
- * instead. (tf.distribute.ParameterServerStrategy.) */
+ * submitted with another strategy, in a worker, a ps, in a cluster with ps tasks but no chief or no
+ * worker: FAILED_PRECONDITION, which says what to do instead.
+ * (tf.distribute.ParameterServerStrategy.) */
 CADRE_API cadre_status cadre_strategy_parameter_server(
     const cadre_parameter_server_options *options, cadre_strategy **ret_strategy);
 

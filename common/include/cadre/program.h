@@ -26,10 +26,12 @@
  *    (an address of this host by number). Under Slurm the ports begin with CADRE_CLUSTER_PORT
  *    (8888); when SLURM_PROCID and SLURM_NTASKS tell of several tasks, and no list of their
  *    hosts is set, cadre_init gives FAILED_PRECONDITION.
- *  - With "ps" tasks it is a job with parameter servers (cadre/parameter_server.h). It has one
- *    chief, task 0, then the workers, then the ps tasks, then the evaluator when the cluster has
- *    that job; all are waited for at the start. What a ps held is gone with its process: nobody
- *    keeps it here.
+ *  - With "ps" tasks the strategy says which tasks the job has. One with parameter servers
+ *    (cadre/parameter_server.h) has one chief, task 0, then the workers, then the ps tasks, then
+ *    the evaluator when the cluster has that job; all are waited for at the start. What a ps held
+ *    is gone with its process: nobody keeps it here. A multi-worker mirrored one is of the chief,
+ *    if there is one, and the workers, and leaves the ps tasks out. Without a chief or a worker
+ *    only the latter can be made; all else is FAILED_PRECONDITION, which says what is missing.
  *  - In a cluster without them an evaluator is a job by itself, and so is every program with
  *    CADRE_CLUSTER=none. Under a daemon all of this is passed over. */
 #ifndef CADRE_PROGRAM_H

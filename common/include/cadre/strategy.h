@@ -95,7 +95,9 @@ CADRE_API cadre_status cadre_strategy_mirrored_devices(
 CADRE_API cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
     size_t count, const char *parameter_device, cadre_strategy **ret_strategy);
 
-/* `replicas`, as above, in each task of the job. All tasks have equally many.
+/* `replicas`, as above, in each task of the job. All tasks have equally many. In a cluster that
+ * TF_CONFIG, Slurm or the program describes the chief, if it has one, and the workers are the job;
+ * ps tasks take no part, and in one of them it is FAILED_PRECONDITION.
  * (tf.distribute.MultiWorkerMirroredStrategy.) */
 CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
     uint32_t replicas, cadre_strategy **ret_strategy);

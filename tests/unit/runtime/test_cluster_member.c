@@ -24,8 +24,24 @@ static cadre_status open_member(const char *cluster, const char *type, uint32_t 
     struct cluster_member **ret_member, struct cadre_error *error)
 {
     cadre_cluster_resolver *resolver = resolver_of(cluster, type, id);
-    cadre_status status = cluster_member_open(resolver, &environment, ret_member, error);
+    cadre_status status =
+        cluster_member_open(resolver, CLUSTER_CREW, &environment, ret_member, error);
     cadre_cluster_resolver_release(resolver); /* it was copied */
+    return status;
+}
+
+/* What the environment says. */
+static cadre_status find_member(struct cluster_member **ret_member, struct cadre_error *error)
+{
+    cadre_cluster_resolver *resolver;
+    *ret_member = NULL;
+    CADRE_TRY(cluster_find(&environment, &resolver, error));
+    if (resolver == NULL) {
+        return CADRE_OK;
+    }
+    cadre_status status =
+        cluster_member_open(resolver, CLUSTER_CREW, &environment, ret_member, error);
+    cadre_cluster_resolver_release(resolver);
     return status;
 }
 
@@ -113,6 +129,39 @@ static void a_crew_is_in_order_of_slots(void **state)
     }
 }
 
+/* Without the ps tasks the chief and the workers are a job of their own. */
+static void peers_leave_ps_tasks_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        uint32_t id;
+        uint32_t place;
+    } cases[] = {{"chief", 0, 0}, {"worker", 0, 1}, {"worker", 1, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cadre_error error = {0};
+        struct cluster_member *member;
+        cadre_cluster_resolver *resolver = resolver_of(crew, cases[i].type, cases[i].id);
+        assert_ok(
+            cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error), &error);
+        assert_int_equal(member->place, cases[i].place);
+        assert_int_equal(member->tasks, 3);
+        assert_int_equal(member->role, ROLE_NONE);
+        cluster_member_close(member);
+        cadre_cluster_resolver_release(resolver);
+    }
+    struct cadre_error error = {0};
+    struct cluster_member *member;
+    cadre_cluster_resolver *resolver = resolver_of(crew, "ps", 1);
+    assert_error(cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error),
+        CADRE_FAILED_PRECONDITION, &error, "ps 1 of the cluster");
+    cadre_cluster_resolver_release(resolver);
+    resolver = resolver_of(crew, "evaluator", 0);
+    assert_ok(cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error), &error);
+    assert_null(member);
+    cadre_cluster_resolver_release(resolver);
+}
+
 static void who_is_a_job_by_itself(void **state)
 {
     (void)state;
@@ -149,9 +198,9 @@ static void what_is_no_cluster(void **state)
         {four, "ps", 0, CADRE_INVALID_ARGUMENT, "no such job"},
         {crew, "ps", 2, CADRE_INVALID_ARGUMENT, "index 2"},
         {crew, NULL, 0, CADRE_INVALID_ARGUMENT, "6 chief, worker, ps and evaluator tasks"},
-        {"{\"chief\": [\"a:1\"], \"ps\": [\"b:1\", \"c:1\"]}", "chief", 0, CADRE_INVALID_ARGUMENT,
-            "2 ps tasks and no worker task"},
-        {"{\"worker\": [\"a:1\"], \"ps\": [\"b:1\"]}", "worker", 0, CADRE_INVALID_ARGUMENT,
+        {"{\"chief\": [\"a:1\"], \"ps\": [\"b:1\", \"c:1\"]}", "chief", 0,
+            CADRE_FAILED_PRECONDITION, "2 ps tasks and no worker task"},
+        {"{\"worker\": [\"a:1\"], \"ps\": [\"b:1\"]}", "worker", 0, CADRE_FAILED_PRECONDITION,
             "no chief task"},
         {"{\"chief\": [\"a:1\", \"b:1\"], \"worker\": [\"c:1\"], \"ps\": [\"d:1\"]}", "chief", 0,
             CADRE_INVALID_ARGUMENT, "2 tasks in its job 'chief'"},
@@ -301,11 +350,11 @@ static void the_environment_says_which_cluster(void **state)
     (void)state;
     struct cadre_error error = {0};
     struct cluster_member *member;
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_null(member);
     set_slurm();
     environment.cluster_port = 4000;
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_int_equal(member->place, 1);
     assert_string_equal(cluster_member_address(member, 1), "localhost:4001");
     cluster_member_close(member);
@@ -313,21 +362,20 @@ static void the_environment_says_which_cluster(void **state)
         "{\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": {\"type\": "
         "\"worker\", \"index\": 0}}",
         1);
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_int_equal(member->place, 0); /* TF_CONFIG goes before */
     cluster_member_close(member);
     setenv("TF_CONFIG", "[", 1);
-    assert_error(cluster_member_find(&environment, &member, &error), CADRE_INVALID_ARGUMENT, &error,
-        "TF_CONFIG");
+    assert_error(find_member(&member, &error), CADRE_INVALID_ARGUMENT, &error, "TF_CONFIG");
     assert_null(member);
     environment.cluster_ignored = true;
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_null(member);
     environment.cluster_ignored = false;
     unsetenv("TF_CONFIG");
     setenv("SLURM_TASKS_PER_NODE", "3", 1);
-    assert_error(cluster_member_find(&environment, &member, &error), CADRE_INVALID_ARGUMENT, &error,
-        "CADRE_CLUSTER=none");
+    assert_error(
+        find_member(&member, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_CLUSTER=none");
 }
 
 /* Each of them would train alone, and nobody would be told. */
@@ -338,16 +386,16 @@ static void tasks_of_slurm_without_hosts(void **state)
     struct cluster_member *member;
     set_slurm();
     unsetenv("SLURM_JOB_NODELIST");
-    assert_error(cluster_member_find(&environment, &member, &error), CADRE_FAILED_PRECONDITION,
-        &error, "SLURM_JOB_NODELIST");
+    assert_error(
+        find_member(&member, &error), CADRE_FAILED_PRECONDITION, &error, "SLURM_JOB_NODELIST");
     assert_non_null(strstr(error.text, "CADRE_CLUSTER=none"));
     assert_null(member);
     setenv("SLURM_NTASKS", "1", 1);
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_null(member);
     setenv("SLURM_NTASKS", "2", 1);
     environment.cluster_ignored = true;
-    assert_ok(cluster_member_find(&environment, &member, &error), &error);
+    assert_ok(find_member(&member, &error), &error);
     assert_null(member);
 }
 
@@ -356,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_task_knows_its_place, clear),
         cmocka_unit_test_setup(a_crew_is_in_order_of_slots, clear),
+        cmocka_unit_test_setup(peers_leave_ps_tasks_out, clear),
         cmocka_unit_test_setup(who_is_a_job_by_itself, clear),
         cmocka_unit_test_setup(what_is_no_cluster, clear),
         cmocka_unit_test_setup(long_addresses_are_refused, clear),

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cadre/parameter_server.h"
 #include "tests/lib/test.h"
 #include "training.h"
 
@@ -72,22 +73,29 @@ static void check_end(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void make_a_cluster(char json[128])
+/* Ports that nobody listens at now. */
+static void free_ports(uint16_t ret_ports[], size_t count)
 {
-    uint16_t ports[TASKS];
-    int fds[TASKS];
-    for (size_t i = 0; i < TASKS; i++) {
+    int fds[TASKS + 2];
+    assert_true(count <= sizeof fds / sizeof fds[0]);
+    for (size_t i = 0; i < count; i++) {
         struct sockaddr_in address = {
             .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t bytes = sizeof address;
         fds[i] = socket(AF_INET, SOCK_STREAM, 0);
         assert_int_equal(bind(fds[i], (struct sockaddr *)&address, bytes), 0);
         assert_int_equal(getsockname(fds[i], (struct sockaddr *)&address, &bytes), 0);
-        ports[i] = ntohs(address.sin_port);
+        ret_ports[i] = ntohs(address.sin_port);
     }
-    for (size_t i = 0; i < TASKS; i++) {
+    for (size_t i = 0; i < count; i++) {
         close(fds[i]);
     }
+}
+
+static void make_a_cluster(char json[128])
+{
+    uint16_t ports[TASKS];
+    free_ports(ports, TASKS);
     snprintf(json, 128, "{\"worker\": [\"127.0.0.1:%u\", \"localhost:%u\"]}", (unsigned)ports[0],
         (unsigned)ports[1]);
 }
@@ -106,8 +114,6 @@ static void run_alone(const char *cluster, uint32_t task)
         cadre_cluster_resolver_cadre(&resolver), CADRE_FAILED_PRECONDITION, "without a strategy"));
     REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
     REQUIRE(refused(cadre_cluster_resolver_use(NULL), CADRE_INVALID_ARGUMENT, "resolver NULL"));
-    REQUIRE(refused(use("{\"worker\": [\"a:1\", \"b:1\"], \"ps\": [\"c:1\"]}", "ps", 0),
-        CADRE_INVALID_ARGUMENT, "no chief task"));
     REQUIRE(refused(
         use("{\"worker\": [\"a:1\", \"b:1\"]}", "worker", 2), CADRE_INVALID_ARGUMENT, "index 2"));
     REQUIRE(cadre_world_size() == 1);
@@ -185,11 +191,146 @@ static void programs_of_one_cluster_are_one_job(void **state)
     }
 }
 
+/* --- with ps tasks that the strategy leaves out --- */
+
+#define PARTS_MAX 4
+
+/* A cluster of these jobs at free ports, and the task of one of its programs, as TF_CONFIG. */
+static void tf_config(char *config, size_t size, const char *format, const uint16_t ports[],
+    const char *type, uint32_t index)
+{
+    char cluster[320];
+    snprintf(cluster, sizeof cluster, format, (unsigned)ports[0], (unsigned)ports[1],
+        (unsigned)ports[2], (unsigned)ports[3]);
+    snprintf(config, size, "{\"cluster\": %s, \"task\": {\"type\": \"%s\", \"index\": %u}}",
+        cluster, type, (unsigned)index);
+}
+
+/* The documents' sample: two workers and a ps, and a strategy of the workers. */
+static const char sample[] = "{\"worker\": [\"localhost:%u\", \"localhost:%u\"], "
+                             "\"ps\": [\"localhost:%u\"]}";
+static const char whole[] =
+    "{\"chief\": [\"localhost:%u\"], \"worker\": [\"localhost:%u\"], \"ps\": "
+    "[\"localhost:%u\", \"localhost:%u\"]}";
+
+static void run_without_servers(const char *config, uint32_t task)
+{
+    cadre_strategy *strategy;
+    cadre_cluster_resolver *resolver;
+    cadre_per_replica *counted;
+    setenv("TF_CONFIG", config, 1);
+    REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    REQUIRE(cadre_strategy_multi_worker_mirrored(1, &strategy) == CADRE_OK);
+    REQUIRE(cadre_rank() == task && cadre_world_size() == TASKS);
+    REQUIRE(cadre_task_type_of() == CADRE_TASK_REPLICA);
+    REQUIRE(cadre_run(strategy, count, NULL, NULL, 1, &counted) == CADRE_OK);
+    const cadre_tensor *sum = cadre_local_results(counted, 0)[0];
+    REQUIRE(*(const int64_t *)cadre_tensor_const_data(sum) == TASKS);
+    REQUIRE(cadre_cluster_resolver_cadre(&resolver) == CADRE_OK);
+    const char *type = cadre_cluster_resolver_task_type(resolver);
+    REQUIRE(strstr(config, type) != NULL && strcmp(type, "ps") != 0);
+    REQUIRE(cadre_cluster_spec_num_tasks(cadre_cluster_resolver_spec(resolver), "ps") > 0);
+    cadre_cluster_resolver_release(resolver);
+    REQUIRE(cadre_finish(strategy) == 0);
+    REQUIRE(refused(cadre_strategy_multi_worker_mirrored(1, &strategy), CADRE_FAILED_PRECONDITION,
+        "had its strategy already"));
+}
+
+static void workers_train_beside_ps_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cluster;
+        const char *types[TASKS];
+        uint32_t indices[TASKS];
+    } cases[] = {{sample, {"worker", "worker"}, {0, 1}}, {whole, {"chief", "worker"}, {0, 0}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pid_t children[TASKS];
+        uint16_t ports[PARTS_MAX];
+        free_ports(ports, PARTS_MAX);
+        for (uint32_t task = 0; task < TASKS; task++) {
+            char config[512];
+            tf_config(config, sizeof config, cases[i].cluster, ports, cases[i].types[task],
+                cases[i].indices[task]);
+            children[task] = start(run_without_servers, config, task);
+        }
+        for (uint32_t task = 0; task < TASKS; task++) {
+            check_end(children[task]);
+        }
+    }
+}
+
+/* What needs a chief says what is missing and what to do. */
+static void run_without_chief(const char *config, uint32_t task)
+{
+    cadre_strategy *strategy;
+    setenv("TF_CONFIG", config, 1);
+    REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    REQUIRE(refused(cadre_strategy_parameter_server(NULL, &strategy), CADRE_FAILED_PRECONDITION,
+        "no chief task"));
+    REQUIRE(strstr(cadre_error_message(), "add a job \"chief\"") != NULL);
+    REQUIRE(strstr(cadre_error_message(), "cadre_strategy_multi_worker_mirrored") != NULL);
+    REQUIRE(refused(cadre_strategy_default(&strategy), CADRE_FAILED_PRECONDITION, "no chief task"));
+    REQUIRE(cadre_serve() == 1 && strstr(cadre_error_message(), "no chief task") != NULL);
+    REQUIRE(cadre_world_size() == (task == 0 ? 2 : 1));
+    REQUIRE(cadre_task_serves() == (task != 0));
+    if (task != 0) { /* the ps */
+        REQUIRE(cadre_task_type_of() == CADRE_TASK_PS && cadre_task_index() == 0);
+        REQUIRE(refused(cadre_strategy_multi_worker_mirrored(1, &strategy),
+            CADRE_FAILED_PRECONDITION, "ps 0 of the cluster"));
+    }
+}
+
+static void a_strategy_that_needs_a_chief_says_so(void **state)
+{
+    (void)state;
+    static const uint16_t ports[PARTS_MAX] = {1, 2, 3, 4};
+    char config[512];
+    tf_config(config, sizeof config, sample, ports, "worker", 0);
+    check_end(start(run_without_chief, config, 0));
+    tf_config(config, sizeof config, sample, ports, "ps", 0);
+    check_end(start(run_without_chief, config, 1));
+}
+
+/* A ps of a whole crew, and one worker beside a ps: by itself, and yet no crew of threads. */
+static void run_beside(const char *config, uint32_t task)
+{
+    cadre_strategy *strategy;
+    setenv("TF_CONFIG", config, 1);
+    REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    if (task == 0) {
+        REQUIRE(refused(cadre_strategy_multi_worker_mirrored(1, &strategy),
+            CADRE_FAILED_PRECONDITION, "ps 1 of the cluster"));
+        REQUIRE(cadre_task_type_of() == CADRE_TASK_PS && cadre_task_index() == 1);
+        return;
+    }
+    REQUIRE(refused(cadre_strategy_parameter_server(NULL, &strategy), CADRE_FAILED_PRECONDITION,
+        "no chief task"));
+    REQUIRE(cadre_strategy_multi_worker_mirrored(2, &strategy) == CADRE_OK);
+    REQUIRE(cadre_strategy_num_replicas_in_sync(strategy) == 2);
+    REQUIRE(cadre_finish(strategy) == 0);
+}
+
+static void tasks_beside_the_workers(void **state)
+{
+    (void)state;
+    static const uint16_t ports[PARTS_MAX] = {1, 2, 3, 4};
+    char config[512];
+    tf_config(config, sizeof config, whole, ports, "ps", 1);
+    check_end(start(run_beside, config, 0));
+    tf_config(config, sizeof config, "{\"worker\": [\"localhost:%u\"], \"ps\": [\"localhost:%u\"]}",
+        ports, "worker", 0);
+    check_end(start(run_beside, config, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_may_say_which_cluster_it_is_of),
         cmocka_unit_test(programs_of_one_cluster_are_one_job),
+        cmocka_unit_test(workers_train_beside_ps_tasks),
+        cmocka_unit_test(a_strategy_that_needs_a_chief_says_so),
+        cmocka_unit_test(tasks_beside_the_workers),
     };
     unsetenv("TF_CONFIG");
     unsetenv("SLURM_PROCID");

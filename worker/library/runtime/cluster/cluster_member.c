@@ -65,6 +65,27 @@ static cadre_status refuse_untyped(uint32_t tasks, const char *which, struct cad
         tasks, which);
 }
 
+bool cluster_has_servers(const cadre_cluster_resolver *resolver)
+{
+    return tasks_of(resolver->spec, "ps") > 0;
+}
+
+cadre_status cluster_crew_check(const cadre_cluster_resolver *resolver, struct cadre_error *error)
+{
+    uint32_t servers = tasks_of(resolver->spec, "ps");
+    bool chief = tasks_of(resolver->spec, "chief") > 0;
+    if (servers == 0 || (chief && tasks_of(resolver->spec, "worker") > 0)) {
+        return CADRE_OK;
+    }
+    const char *lacks = chief ? "worker" : "chief";
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "the cluster has %" PRIu32
+        " ps tasks and no %s task; with parameter servers one chief schedules what workers run, so "
+        "add a job \"%s\" to the cluster that all tasks are told, or train on its workers alone "
+        "with cadre_strategy_multi_worker_mirrored",
+        servers, lacks, lacks);
+}
+
 /* Of a cluster with ps tasks. */
 static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
     struct cluster_member *member, struct cadre_error *error)
@@ -77,13 +98,7 @@ static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
         .evaluators = tasks_of(spec, "evaluator")};
     member->chiefs = tasks_of(spec, "chief");
     member->tasks = (uint32_t)crew_tasks(crew);
-    if (member->chiefs == 0 || crew->workers == 0) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the cluster has %" PRIu32
-            " ps tasks and no %s task; with parameter servers one chief schedules what workers "
-            "run, so add both jobs",
-            crew->servers, member->chiefs == 0 ? "chief" : "worker");
-    }
+    CADRE_TRY(cluster_crew_check(resolver, error));
     if (type == NULL || type[0] == '\0') {
         return refuse_untyped(member->tasks, "chief, worker, ps and evaluator", error);
     }
@@ -100,18 +115,25 @@ static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
 }
 
 /* Whether it is a task of a job of several. */
-static cadre_status find_place(const cadre_cluster_resolver *resolver,
+static cadre_status find_place(const cadre_cluster_resolver *resolver, enum cluster_part part,
     struct cluster_member *member, bool *ret_several, struct cadre_error *error)
 {
     const char *type = resolver->task_type;
     *ret_several = false;
     CADRE_TRY(cluster_spec_check(resolver->spec, type, resolver->task_id, error));
-    if (tasks_of(resolver->spec, "ps") > 0) {
+    if (part == CLUSTER_CREW && cluster_has_servers(resolver)) {
         *ret_several = true;
         return find_place_in_crew(resolver, member, error);
     }
     if (type != NULL && strcmp(type, "evaluator") == 0) {
         return CADRE_OK;
+    }
+    if (type != NULL && strcmp(type, "ps") == 0) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "this program is ps %" PRIu32
+            " of the cluster, and a multi-worker mirrored strategy is of its chief and workers "
+            "alone; make it in those, and return from main here (cadre_task_type_of() tells)",
+            resolver->task_id);
     }
     member->chiefs = tasks_of(resolver->spec, "chief");
     member->tasks = member->chiefs + tasks_of(resolver->spec, "worker");
@@ -298,7 +320,7 @@ static cadre_status find_hosts(
     return check_trust(member, environment, &first, error);
 }
 
-cadre_status cluster_member_open(const cadre_cluster_resolver *resolver,
+cadre_status cluster_member_open(const cadre_cluster_resolver *resolver, enum cluster_part part,
     const struct environment *environment, struct cluster_member **ret_member,
     struct cadre_error *error)
 {
@@ -308,7 +330,7 @@ cadre_status cluster_member_open(const cadre_cluster_resolver *resolver,
     if (member == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the cluster");
     }
-    cadre_status status = find_place(resolver, member, &several, error);
+    cadre_status status = find_place(resolver, part, member, &several, error);
     if (status == CADRE_OK && several) {
         status = resolver_copy(resolver, &member->resolver, error);
     }
@@ -345,31 +367,26 @@ void cluster_member_close(struct cluster_member *member)
     }
 }
 
-cadre_status cluster_member_find(const struct environment *environment,
-    struct cluster_member **ret_member, struct cadre_error *error)
+cadre_status cluster_find(const struct environment *environment,
+    cadre_cluster_resolver **ret_resolver, struct cadre_error *error)
 {
     const char *config = getenv("TF_CONFIG");
     struct slurm_variables slurm = slurm_variables_read();
-    cadre_cluster_resolver *resolver = NULL;
-    cadre_status status = CADRE_OK;
-    *ret_member = NULL;
+    *ret_resolver = NULL;
     if (environment->cluster_ignored) {
         return CADRE_OK;
     }
     if (config != NULL && config[0] != '\0') {
-        status = resolver_tf_config(config, NULL, &resolver, error);
-    } else if (slurm_variables_several(&slurm)) {
-        cadre_slurm_options options = {.port_base = environment->cluster_port};
-        status = resolver_slurm(&options, &resolver, error);
-        if (status != CADRE_OK) {
-            cadre_error_wrap(error, status,
-                "this looks like a task of a Slurm step (CADRE_CLUSTER=none starts the program "
-                "alone)");
-        }
+        return resolver_tf_config(config, NULL, ret_resolver, error);
     }
-    if (resolver != NULL) {
-        status = cluster_member_open(resolver, environment, ret_member, error);
-        cadre_cluster_resolver_release(resolver);
+    if (!slurm_variables_several(&slurm)) {
+        return CADRE_OK;
     }
-    return status;
+    cadre_slurm_options options = {.port_base = environment->cluster_port};
+    cadre_status status = resolver_slurm(&options, ret_resolver, error);
+    return status == CADRE_OK
+               ? CADRE_OK
+               : cadre_error_wrap(error, status,
+                     "this looks like a task of a Slurm step (CADRE_CLUSTER=none starts the "
+                     "program alone)");
 }

@@ -17,7 +17,7 @@ struct cluster_member {
     uint32_t place;                   /* its id in the cluster: 0 holds the job together */
     uint32_t tasks;                   /* the chief and the workers; of a crew all */
     uint32_t chiefs;                  /* 0 or 1 */
-    struct crew crew;                 /* when the cluster has ps tasks; places are its slots */
+    struct crew crew;                 /* of CLUSTER_CREW with ps tasks; places are its slots */
     enum role role;                   /* in the crew; else NONE */
     struct cluster_address own;
     bool keyed;
@@ -27,18 +27,32 @@ struct cluster_member {
     uint64_t grace_us; /* for another in place of one that is lost */
 };
 
+/* Which tasks of a cluster with ps tasks are the job: that is what its strategy says. Of a cluster
+ * without them both are the same. */
+enum cluster_part {
+    CLUSTER_CREW, /* all, under one chief */
+    CLUSTER_PEERS /* the chief, if there is one, and the workers */
+};
+
+/* Whether the cluster has ps tasks; FAILED_PRECONDITION when it has, and yet lacks what they need.
+ */
+bool cluster_has_servers(const cadre_cluster_resolver *resolver);
+cadre_status cluster_crew_check(const cadre_cluster_resolver *resolver, struct cadre_error *error);
+
 /* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
  * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
  * breaks the rules, UNAVAILABLE for a host that nobody knows, FAILED_PRECONDITION when the tasks
- * have nothing to know each other by. The resolver stays the caller's. */
-cadre_status cluster_member_open(const cadre_cluster_resolver *resolver,
+ * have nothing to know each other by, or the program is not of that part. The resolver stays the
+ * caller's. */
+cadre_status cluster_member_open(const cadre_cluster_resolver *resolver, enum cluster_part part,
     const struct environment *environment, struct cluster_member **ret_member,
     struct cadre_error *error);
 void cluster_member_close(struct cluster_member *member); /* accepts NULL */
 
-/* The same of what the environment says: TF_CONFIG, else Slurm's variables; NULL for neither. */
-cadre_status cluster_member_find(const struct environment *environment,
-    struct cluster_member **ret_member, struct cadre_error *error);
+/* The cluster that the environment tells of: TF_CONFIG's, else that of Slurm's variables; NULL for
+ * neither. The caller's. */
+cadre_status cluster_find(const struct environment *environment,
+    cadre_cluster_resolver **ret_resolver, struct cadre_error *error);
 
 /* The address of a task as the cluster has it. */
 const char *cluster_member_address(const struct cluster_member *member, uint32_t place);

@@ -110,6 +110,7 @@ static cadre_status create(const cadre_parameter_server_options *options,
     cadre_strategy *strategy;
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(strategy_check_program(function, error));
+    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
     CADRE_TRY(check_task(environment, error));
     if (options != NULL) {
         CADRE_TRY(check_partitioner(&options->partitioner, error));

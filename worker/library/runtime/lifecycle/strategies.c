@@ -121,6 +121,9 @@ static cadre_status create(
     const struct environment *environment = program_environment();
     struct strategy_shape shape = {.kind = request->kind};
     CADRE_TRY(strategy_check_program(request->function, error));
+    if (request->kind == STRATEGY_MULTI_WORKER_MIRRORED) {
+        CADRE_TRY(program_choose_part(CLUSTER_PEERS, error));
+    }
     CADRE_TRY(check_tasks(request, environment, error));
     CADRE_TRY(choose_devices(request, environment, &shape.devices, error));
     cadre_status status =
@@ -149,7 +152,7 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
 {
     const struct environment *environment = program_environment();
-    if (environment != NULL && (environment->role != ROLE_NONE ||
+    if (environment != NULL && (environment->role != ROLE_NONE || program_has_parts() ||
                                    strcmp(environment->strategy, "parameter_server") == 0)) {
         return cadre_strategy_parameter_server(NULL, ret_strategy);
     }

@@ -10,6 +10,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/mesh/mesh.h"
+#include "worker/library/runtime/cluster/cluster_choice.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
 #include "worker/library/runtime/program/restore_position.h"
 #include "worker/library/runtime/border/show.h"
@@ -21,6 +22,7 @@ static struct {
     struct crew threads;            /* of a crew that is made by hand */
     struct session *session;        /* connected and not yet taken */
     struct cluster_member *cluster; /* NULL: none */
+    struct cluster_choice choice;   /* the parts of that, if it has ps tasks */
     bool taken;                     /* the session of the cluster */
 } program;
 
@@ -39,7 +41,8 @@ bool program_cluster_met(void)
     return program.taken;
 }
 
-void program_set_cluster(struct cluster_member *member)
+/* Takes `member` over; NULL: the program is a job by itself. */
+static void set_member(struct cluster_member *member)
 {
     CADRE_ASSERT(member == NULL || member->place < member->tasks);
     struct environment *environment = &program.environment;
@@ -56,6 +59,43 @@ void program_set_cluster(struct cluster_member *member)
     if (member != NULL) {
         cluster_address_host(&member->own, environment->mesh_host);
     }
+}
+
+bool program_has_parts(void)
+{
+    return program.choice.parts != NULL && !program.taken;
+}
+
+cadre_status program_choose_part(enum cluster_part part, struct cadre_error *error)
+{
+    struct cluster_member *member;
+    if (!program_has_parts()) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(cluster_choice_make(&program.choice, part, &program.environment, &member, error));
+    set_member(member);
+    return CADRE_OK;
+}
+
+/* A ps that nobody can make use of keeps its name, and is told so when it comes to serve. */
+static void set_choice(const struct cluster_choice *choice)
+{
+    cluster_choice_clear(&program.choice);
+    program.choice = *choice;
+    program.choice.member = NULL; /* taken over */
+    set_member(choice->member);
+    if (choice->idle_server) {
+        program.environment.role = ROLE_SERVER;
+        program.environment.index = choice->index;
+    }
+}
+
+cadre_status program_set_cluster(const cadre_cluster_resolver *resolver, struct cadre_error *error)
+{
+    struct cluster_choice choice;
+    CADRE_TRY(cluster_choice_open(resolver, &program.environment, &choice, error));
+    set_choice(&choice);
+    return CADRE_OK;
 }
 
 static void prepare_crash(const struct environment *environment)
@@ -83,10 +123,10 @@ cadre_status program_begin(struct cadre_error *error)
         CADRE_TRY(session_socket_open(program.environment.socket_path,
             program.environment.daemon_returns, &program.session, error));
     } else {
-        struct cluster_member *member;
         program.threads = program.environment.crew;
-        CADRE_TRY(cluster_member_find(&program.environment, &member, error));
-        program_set_cluster(member);
+        struct cluster_choice choice;
+        CADRE_TRY(cluster_choice_find(&program.environment, &choice, error));
+        set_choice(&choice);
     }
     program.initialised = true;
     return CADRE_OK;

@@ -17,9 +17,17 @@ const struct environment *program_environment(void);
 /* The cluster that the program is a task of; NULL: of none. */
 const struct cluster_member *program_cluster(void);
 
-/* The program is a task of that cluster (NULL: by itself), whatever it was of before; taken over.
- * While it has no strategy. */
-void program_set_cluster(struct cluster_member *member);
+/* The program is a task of that cluster, whatever it was of before; copied. While it has no
+ * strategy. A cluster with ps tasks is a crew, if it can be one, until program_choose_part. */
+cadre_status program_set_cluster(const cadre_cluster_resolver *resolver, struct cadre_error *error);
+
+/* The strategy, or what else the program comes to be, takes this part of its cluster. Without a
+ * cluster with ps tasks, and behind the strategy, it changes nothing. Errors as of
+ * cluster_member_open. */
+cadre_status program_choose_part(enum cluster_part part, struct cadre_error *error);
+
+/* Whether a strategy may still choose among the parts of a cluster with ps tasks. */
+bool program_has_parts(void);
 
 /* Whether a strategy has had that cluster's session. */
 bool program_cluster_met(void);

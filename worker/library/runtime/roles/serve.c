@@ -29,6 +29,7 @@ static cadre_status check(const struct environment *environment, struct cadre_er
     if (environment->role == ROLE_WORKER || environment->role == ROLE_SERVER) {
         return CADRE_OK;
     }
+    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "cadre_serve was called in %s%s, which has nothing to serve; call it only where "
         "cadre_task_serves() says so",
@@ -90,6 +91,7 @@ static cadre_status serve(struct cadre_error *error)
     struct crew_state *crew;
     CADRE_TRY(context_require_cross("cadre_serve", error));
     CADRE_TRY(check(program_environment(), error));
+    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
     CADRE_TRY(crew_begin(&crew, error));
     const struct attendant_options options = {
         .session = crew->session, .directory = crew->directory, .address = crew->address};

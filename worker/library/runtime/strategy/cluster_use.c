@@ -15,7 +15,6 @@ static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_err
     static const char function[] = "cadre_cluster_resolver_use";
     const struct environment *environment = program_environment();
     uint32_t at = 0;
-    struct cluster_member *member;
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(cluster_require(resolver, function, "resolver", error));
     if (environment == NULL) {
@@ -36,9 +35,7 @@ static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_err
             "strategy",
             function);
     }
-    CADRE_TRY(cluster_member_open(resolver, environment, &member, error));
-    program_set_cluster(member);
-    return CADRE_OK;
+    return program_set_cluster(resolver, error);
 }
 
 cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver)
