@@ -61,7 +61,8 @@ typedef enum cadre_assignment {
 /* Assigns `value`, of the variable's type and shape, which is not changed. `replica` is NULL in
  * cross-replica context and inside an update. CADRE_STRING: in cross-replica context only
  * (FAILED_PRECONDITION). Of an ON_READ SUM every component gets the n-th part (of integers the
- * first few one more, so that they add up), and the total is `value`. */
+ * first few one more, so that they add up), and the total is `value`. ON_READ without aggregation:
+ * only added to in cross-replica context, else INVALID_ARGUMENT. */
 CADRE_API cadre_status cadre_variable_assign(cadre_replica *replica, cadre_variable *variable,
     cadre_assignment how, const cadre_tensor *value);
 
@@ -72,7 +73,7 @@ CADRE_API cadre_status cadre_variable_assign_literal(
     cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value);
 
 /* In cross-replica context: component r gets the value of replica r, and nothing is combined; of an
- * ON_READ MEAN or ONLY_FIRST_REPLICA the total follows from them. `values` has one component, of
+ * ON_READ variable that is no SUM the total follows from them. `values` has one component, of
  * the variable's type and shape for each local replica. INVALID_ARGUMENT also for a variable of one
  * component, for strings, and for an ON_READ SUM, which is assigned as a whole. */
 CADRE_API cadre_status cadre_variable_assign_values(

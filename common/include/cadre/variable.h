@@ -40,18 +40,22 @@ typedef struct cadre_variable cadre_variable;
  * replicas that took part in the last step. The total is the state, in checkpoints too; components
  * are not: on a task that joins later they begin at 0 of a SUM, else at the total, and after a
  * restart from a checkpoint at the n-th part of a SUM. So a replica's own component says what this
- * replica did since it came, and only the total what the training did. */
+ * replica did since it came, and only the total what the training did.
+ * Without an aggregation there is nothing to read in cross-replica context, nor can one value be
+ * assigned there (INVALID_ARGUMENT). What checkpoints hold of it, what a task that joins begins
+ * with, and what the comparison of states looks at (CADRE_VERIFY_STATE, cadre/program.h) is the
+ * first replica's component; those of the others are in no checkpoint. */
 typedef enum cadre_synchronization {
     CADRE_SYNC_AUTO = 0, /* ON_WRITE */
     CADRE_SYNC_NONE,     /* refused, as in TF */
     CADRE_SYNC_ON_WRITE, /* mirrored: all components are equal after each step */
-    CADRE_SYNC_ON_READ   /* per replica, combined when read; not with AGGREGATION_NONE */
+    CADRE_SYNC_ON_READ   /* per replica, combined when read */
 } cadre_synchronization;
 
 /* tf.VariableAggregation: what an assignment in replica context does with the replicas' values, and
  * of ON_READ what reading makes of them. */
 typedef enum cadre_aggregation {
-    CADRE_AGGREGATION_NONE = 0, /* each its own; the program sees to it that they are equal */
+    CADRE_AGGREGATION_NONE = 0, /* each its own; of ON_WRITE the program keeps them equal */
     CADRE_AGGREGATION_SUM,
     CADRE_AGGREGATION_MEAN, /* floating types only */
     CADRE_AGGREGATION_ONLY_FIRST_REPLICA
@@ -168,8 +172,9 @@ CADRE_API cadre_status cadre_colocate_leave(void);
  * context always the host's: a copy, which the call makes when there was a write since the last
  * one (it waits for the GPU), so what an earlier call gave is out of date until the next. Of
  * CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only for a variable that
- * is NULL, or ended with its strategy, or in a step is of another strategy than that, or when no
- * copy can be made of one on a GPU: the error says which. (tf.Variable.read_value.) */
+ * is NULL, or ended with its strategy, or in a step is of another strategy than that, or in
+ * cross-replica context is ON_READ without aggregation, or when no copy can be made of one on a
+ * GPU: the error says which. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 

@@ -57,10 +57,8 @@ static void creation_is_checked(void **state)
     int64_t negative = -1;
     assert_public_error(cadre_variable_create(strategy, "n", CADRE_F32, 1, &negative, NULL, &other),
         CADRE_INVALID_ARGUMENT, "variable 'n'");
-    cadre_variable_options options = {.synchronization = CADRE_SYNC_ON_READ};
-    assert_public_error(cadre_variable_create(strategy, "r", CADRE_F32, 0, NULL, &options, &other),
-        CADRE_INVALID_ARGUMENT, "needs an aggregation");
-    options.aggregation = CADRE_AGGREGATION_SUM;
+    cadre_variable_options options = {
+        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
     assert_public_error(cadre_variable_create(strategy, "r", CADRE_BOOL, 0, NULL, &options, &other),
         CADRE_INVALID_ARGUMENT, "truth values");
     assert_public_error(

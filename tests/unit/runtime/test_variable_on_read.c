@@ -82,6 +82,55 @@ static void assert_own(cadre_strategy *strategy, cadre_variable *variable, const
     }
 }
 
+/* Without aggregation each replica has its own, also behind steps that fail or do not touch it; the
+ * first one's is what is saved and compared. */
+static void without_aggregation_each_has_its_own(void **state)
+{
+    (void)state;
+    cadre_tensor *five = NULL;
+    cadre_strategy *strategy = training_strategy(3);
+    cadre_variable *v = counter(strategy, "v", CADRE_F32, 1, CADRE_AGGREGATION_NONE);
+    assert_int_equal(cadre_variable_kind(v), CADRE_VARIABLE_SYNC_ON_READ);
+    assert_own(strategy, v, (const float[]){1, 1, 1});
+    run_change(strategy, v, CADRE_ASSIGN, (const double[]){2, 4, 6});
+    run_change(strategy, v, CADRE_ASSIGN, NULL);
+    assert_own(strategy, v, (const float[]){2, 4, 6});
+    assert_true(*(const float *)v->total.value == 2);
+    struct change change = {v, CADRE_ASSIGN, (const double[]){7, 8, 9}, true};
+    assert_public_error(
+        cadre_run(strategy, change_step, &change, NULL, 0, NULL), CADRE_CANCELLED, "on purpose");
+    assert_own(strategy, v, (const float[]){2, 4, 6});
+    assert_null(cadre_variable_read(NULL, v));
+    assert_non_null(strstr(cadre_error_message(), "each replica its own"));
+    assert_public_ok(cadre_tensor_from_f32(5, &five));
+    assert_public_error(cadre_variable_assign(NULL, v, CADRE_ASSIGN, five), CADRE_INVALID_ARGUMENT,
+        "is not assigned as a whole");
+    assert_public_error(cadre_variable_assign_literal(NULL, v, CADRE_ASSIGN, 5),
+        CADRE_INVALID_ARGUMENT, "is not assigned as a whole");
+    assert_public_ok(
+        cadre_variable_assign(NULL, v, CADRE_ASSIGN_ADD, five)); /* to each component */
+    assert_own(strategy, v, (const float[]){7, 9, 11});
+    assert_true(*(const float *)v->total.value == 7);
+    cadre_tensor_release(five);
+    cadre_strategy_release(strategy);
+}
+
+/* A checkpoint holds the first replica's, and all begin with it. */
+static void without_aggregation_the_first_is_restored(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *v = counter(strategy, "v", CADRE_F32, 1, CADRE_AGGREGATION_NONE);
+    run_change(strategy, v, CADRE_ASSIGN, (const double[]){3, 4});
+    assert_memory_equal(v->total.value, v->components[0].value, v->bytes);
+    on_read_spread(v);
+    assert_own(strategy, v, (const float[]){3, 3});
+    run_change(strategy, v, CADRE_ASSIGN, (const double[]){5, 6});
+    on_read_join(v);
+    assert_own(strategy, v, (const float[]){5, 5});
+    cadre_strategy_release(strategy);
+}
+
 /* variable/on_read_by_aggregation: what three replicas hold, and what reading makes of it. */
 static void reading_combines(void **state)
 {
@@ -389,6 +438,8 @@ static void strings_are_assigned_between_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_aggregation_each_has_its_own),
+        cmocka_unit_test(without_aggregation_the_first_is_restored),
         cmocka_unit_test(reading_combines),
         cmocka_unit_test(assigning_in_cross_replica_context_sets_the_total),
         cmocka_unit_test(a_fold_that_is_done_again_counts_once),

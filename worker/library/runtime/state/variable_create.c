@@ -42,12 +42,6 @@ static cadre_status check_strings(
 static cadre_status check_on_read(const char *name, cadre_dtype dtype,
     const cadre_variable_options *options, struct cadre_error *error)
 {
-    if (options->aggregation == CADRE_AGGREGATION_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s': CADRE_SYNC_ON_READ needs an aggregation that says what reading it "
-            "gives; use CADRE_AGGREGATION_SUM, MEAN or ONLY_FIRST_REPLICA",
-            name);
-    }
     if (options->aggregation == CADRE_AGGREGATION_SUM && dtype == CADRE_BOOL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s': truth values cannot be summed; use a number type", name);

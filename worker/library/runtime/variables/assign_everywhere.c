@@ -70,6 +70,14 @@ static cadre_status write_once(const struct change *change, struct cadre_error *
 static cadre_status check(const struct assignment *assigned, struct cadre_error *error)
 {
     const cadre_variable *variable = assigned->variable;
+    if (is_part(assigned) && variable->aggregation == CADRE_AGGREGATION_NONE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is of each replica its own (CADRE_SYNC_ON_READ without aggregation), "
+            "and "
+            "is not assigned as a whole; assign it in a replica function, or with "
+            "cadre_variable_assign_values",
+            variable->name);
+    }
     if (!variable->on_read || variable->aggregation != CADRE_AGGREGATION_SUM) {
         return CADRE_OK;
     }

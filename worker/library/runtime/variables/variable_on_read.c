@@ -17,6 +17,14 @@
 
 /* --- the total and its parts --- */
 
+/* The total is what the first replica holds. Without aggregation too: nobody reads it then, but
+ * checkpoints, comparisons and tasks that join need one value. */
+static bool is_of_first(const cadre_variable *variable)
+{
+    return variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA ||
+           variable->aggregation == CADRE_AGGREGATION_NONE;
+}
+
 void on_read_begin(cadre_variable *variable, uint32_t replicas)
 {
     CADRE_ASSERT(variable->on_read);
@@ -96,7 +104,7 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
     struct variable_component *component = &variable->components[replica->local];
     CADRE_ASSERT(replica->local < variable->component_count);
     CADRE_ASSERT(!component->written || component->kept != NULL);
-    bool first = variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA;
+    bool first = is_of_first(variable);
     bool sum = variable->aggregation == CADRE_AGGREGATION_SUM;
     bool changed = component->written && !component->settled;
     bool silent = sum ? !changed : first && replica->id != 0;

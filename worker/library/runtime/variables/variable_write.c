@@ -29,6 +29,21 @@ static cadre_status check_strategy(const cadre_strategy *strategy, const cadre_v
         function, variable->name);
 }
 
+static const void *read_total(const cadre_variable *variable)
+{
+    struct cadre_error error = {0};
+    if (variable->aggregation != CADRE_AGGREGATION_NONE) {
+        return variable->total.value;
+    }
+    cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
+        "variable '%s' is of each replica its own (CADRE_SYNC_ON_READ without aggregation), and "
+        "cross-replica context has no one value of it; read it in a replica function, or create it "
+        "with an aggregation",
+        variable->name);
+    border(error.code, &error);
+    return NULL;
+}
+
 const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)
 {
     struct cadre_error error = {0};
@@ -60,7 +75,7 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
     }
     bool own = replica != NULL || context_update(&local);
     if (!own && variable->on_read) {
-        return variable->total.value;
+        return read_total(variable);
     }
     if (!own) {
         const void *value = variable_host_value(variable, &error);
