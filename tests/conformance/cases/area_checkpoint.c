@@ -67,6 +67,9 @@ static cadre_status read_own(
 static json_t *value_json(const cadre_variable *variable)
 {
     cadre_tensor *tensor = NULL;
+    if (cadre_variable_read(NULL, variable) == NULL) {
+        return json_null(); /* each replica has its own */
+    }
     CADRE_CHECK(
         cadre_tensor_from_data(cadre_variable_dtype(variable), cadre_variable_rank(variable),
             cadre_variable_dims(variable), cadre_variable_read(NULL, variable), &tensor));

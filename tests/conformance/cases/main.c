@@ -2,7 +2,9 @@
  * conformance_cases FILE...: runs the cases of the files, one line for each that does not pass, and
  * "N passed, N failed, N skipped" at the end. Exit status 1 when one failed, 2 for a file that
  * cannot be read. With --logical-gpus first only cases of logical devices, which are GPUs then;
- * exit status 1 also when none passed. */
+ * exit status 1 also when none passed. With --skips README first the cases that are skipped must be
+ * those of the table there ("| `area/name` | why |"): exit status 1 for each that is in one of the
+ * two alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,7 @@ static const struct {
 };
 
 static unsigned long counts[3]; /* by verdict */
+static json_t *skipped;         /* the ids of those that were, each true; NULL: nobody asks */
 static bool logical_gpus;
 
 static void run_area(struct conformance_case *self, const char *area)
@@ -100,6 +103,9 @@ static void run_case(const json_t *object, size_t number)
     }
     case_end(&self);
     counts[self.verdict]++;
+    if (self.verdict == VERDICT_SKIPPED && skipped != NULL && id != NULL) {
+        json_object_set_new(skipped, id, json_true());
+    }
     if (self.verdict != VERDICT_PASSED) {
         char unnamed[32];
         snprintf(unnamed, sizeof unnamed, "case %zu", number + 1);
@@ -128,24 +134,61 @@ static bool run_file(const char *path)
     return true;
 }
 
+/* The rows of the table whose first cell is a case's id. Each takes its case out of `skipped`; true
+ * when nothing is left on either side. */
+static bool compare_skips(const char *path)
+{
+    char line[1024];
+    char id[256];
+    bool same = true;
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        return false;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        int end = 0;
+        bool row = sscanf(line, "| `%255[a-z0-9_/]` | %n", id, &end) == 1 && end > 0 &&
+                   strchr(id, '/') != NULL;
+        if (row && (strlen(line + end) < 10 || json_object_del(skipped, id) != 0)) {
+            printf("FAILED  %s: it is listed in %s, and is not skipped, or no reason is given\n",
+                id, path);
+            same = false;
+        }
+    }
+    fclose(file);
+    const char *left;
+    json_t *ignored;
+    json_object_foreach(skipped, left, ignored)
+    {
+        printf("FAILED  %s: it is skipped, and %s does not say why\n", left, path);
+        same = false;
+    }
+    return same;
+}
+
 int main(int argc, char **argv)
 {
     bool readable = true;
     if (argc == 4 && strcmp(argv[1], "--checkpoint") == 0) {
         return checkpoint_process(argv[2], argv[3]);
     }
+    const char *readme = argc > 3 && strcmp(argv[1], "--skips") == 0 ? argv[2] : NULL;
     if (argc < 2) {
-        fprintf(stderr, "usage: conformance_cases [--logical-gpus] FILE...\n");
+        fprintf(stderr, "usage: conformance_cases [--logical-gpus | --skips README] FILE...\n");
         return 2;
     }
     /* TensorFlow's components of a variable without aggregation may differ, and nobody asks. */
     setenv("CADRE_VERIFY_STATE", "off", 1);
     logical_gpus = strcmp(argv[1], "--logical-gpus") == 0;
-    for (int i = logical_gpus ? 2 : 1; i < argc; i++) {
+    skipped = readme != NULL ? json_object() : NULL;
+    for (int i = readme != NULL ? 3 : logical_gpus ? 2 : 1; i < argc; i++) {
         readable = run_file(argv[i]) && readable;
     }
+    bool listed = readme == NULL || compare_skips(readme);
+    json_decref(skipped);
     printf("%lu passed, %lu failed, %lu skipped\n", counts[VERDICT_PASSED], counts[VERDICT_FAILED],
         counts[VERDICT_SKIPPED]);
     bool none = logical_gpus && counts[VERDICT_PASSED] == 0;
-    return !readable ? 2 : counts[VERDICT_FAILED] > 0 || none;
+    return !readable ? 2 : counts[VERDICT_FAILED] > 0 || none || !listed;
 }
