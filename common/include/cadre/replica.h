@@ -45,8 +45,10 @@ CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
  * (tf.distribute.ReplicaContext.devices.) */
 CADRE_API const char *cadre_replica_device(const cadre_replica *replica);
 
-/* The replica whose function the calling thread runs; NULL outside of replica functions, also in a
- * merge call's and an update's. (tf.distribute.get_replica_context.) */
+/* The replica whose function the calling thread runs. NULL in cross-replica context: in a
+ * strategy's scope, in a merge call's function and an update's. Outside of all that the default
+ * strategy's only one, with id 0 of 1 (cadre_strategy_current); it is asked who it is, and
+ * collectives are made in cadre_run. (tf.distribute.get_replica_context.) */
 CADRE_API cadre_replica *cadre_replica_current(void);
 
 /* (tf.distribute.ReplicaContext.strategy.) */

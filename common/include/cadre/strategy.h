@@ -64,7 +64,7 @@ typedef struct cadre_strategy cadre_strategy;
  * cadre_init was not called, a task of a job has its strategy or had it already, or the tasks have
  * different numbers of replicas. UNAVAILABLE, ABORTED, DEADLINE_EXCEEDED: the worker daemon or
  * another task did not come or went away. RESOURCE_EXHAUSTED: no memory, no more threads, or more
- * than 64 strategies. (tf.distribute.get_strategy, TF_CONFIG.) */
+ * than 64 strategies. (TF_CONFIG.) */
 CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
 
 /* One replica, on the device of that name (cadre/device.h: "CPU:0"): the same program without any
@@ -128,8 +128,8 @@ CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
 CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
 
 /* The canonical names of the devices of this task's replicas, in order of local id:
- * *ret_devices[*ret_count], the strategy's. Any context and thread. FAILED_PRECONDITION: NULL (the
- * default strategy has none of its own), or one that has ended.
+ * *ret_devices[*ret_count], the strategy's. Any context and thread. FAILED_PRECONDITION: NULL, or
+ * one that has ended.
  * (tf.distribute.StrategyExtended.worker_devices.) */
 CADRE_API cadre_status cadre_strategy_devices(
     const cadre_strategy *strategy, const char *const **ret_devices, uint32_t *ret_count);
@@ -138,11 +138,10 @@ CADRE_API cadre_status cadre_strategy_devices(
 
 /* Makes the strategy the calling thread's current one, in cross-replica context, until
  * cadre_scope_leave with the same one. Scopes of one strategy nest. NULL stands for the default
- * strategy, which is current outside of all scopes: so a scope of cadre_strategy_current() can
- * always be entered. FAILED_PRECONDITION: inside the scope of another strategy, or with another one
- * set ("mixing"); in a replica function; the strategy has ended.
- * Also every function that is given a strategy is refused inside another one's scope.
- * (tf.distribute.Strategy.scope.) */
+ * strategy here: a scope of cadre_strategy_current() can always be entered. FAILED_PRECONDITION:
+ * inside the scope of another strategy, or with another one set ("mixing"); in a replica function;
+ * the strategy has ended. Also every function that is given a strategy is refused inside another
+ * one's scope. (tf.distribute.Strategy.scope.) */
 CADRE_API cadre_status cadre_scope_enter(cadre_strategy *strategy);
 
 /* FAILED_PRECONDITION: the thread's innermost scope is not one of this strategy. A scope ends with
@@ -155,8 +154,16 @@ CADRE_API cadre_status cadre_scope_leave(cadre_strategy *strategy);
 CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
 
 /* The current strategy: in a replica function its own; else of the scope; else the one that was
- * set. NULL: the default strategy, which is no object. Any thread.
- * (tf.distribute.get_strategy, has_strategy.) */
+ * set; else the *default strategy*, of which cadre_has_strategy says false. Any thread.
+ *
+ * The default strategy is one replica on CPU:0 of this process, by itself whatever job the process
+ * is a task of, so that a function which is written for a strategy can be called without one:
+ * cadre_run calls it once, reductions give the value back, and distributed datasets are the
+ * pipeline's own batches. Variables that are created with it are regular ones. It saves nothing,
+ * goes on from nothing, and ends with the process: it is not to be released, and counts neither as
+ * the only strategy that lives nor among the 64.
+ * NULL, and cadre_error_message says why: before cadre_init, in a plain program (cadre/plain.h),
+ * without memory. (tf.distribute.get_strategy, has_strategy.) */
 CADRE_API cadre_strategy *cadre_strategy_current(void);
 CADRE_API bool cadre_has_strategy(void);
 

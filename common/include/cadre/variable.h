@@ -109,22 +109,23 @@ typedef struct cadre_variable_options {
 } cadre_variable_options;
 
 /* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in
- * (cadre_strategy_current); outside of any it is a regular variable, the caller's, to be given to
- * cadre_variable_release: each process has its own, no step undoes it, it is in no checkpoint, its
- * name need not be unique, and synchronization and aggregation mean nothing.
- * The chief's first replica evaluates the initial value and all others get it, so all tasks create
- * the same variables in the same order: INVALID_ARGUMENT on all of them otherwise. (Of ON_READ each
- * component begins with it: a SUM reads as n times the value.) A task that joins a job that is
- * under way evaluates it too, and gets the job's values when it comes to its first step; it may
- * create them in another order, for they are matched by name, as they are in checkpoints. In a job
- * that goes on from a checkpoint nothing is evaluated: the variable begins with what that holds of
- * it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape; DATA_LOSS). `name`: 1 to 127
- * bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS). CADRE_STRING: with zeroed
- * options only; it begins with empty strings, and each assignment lives in host memory and in the
- * checkpoint's manifest (16 MiB for all of them). `options` may be NULL. FAILED_PRECONDITION
- * after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local
- * replica, as much again once it is written, and once more for checkpoints. The first one tries
- * whether a checkpoint can be written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED,
+ * (cadre_strategy_current); outside of any, and with the default strategy, it is a regular
+ * variable, the caller's, to be given to cadre_variable_release: each process has its own, no step
+ * undoes it, it is in no checkpoint, its name need not be unique, and synchronization and
+ * aggregation mean nothing. The chief's first replica evaluates the initial value and all others
+ * get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT on all of them
+ * otherwise. (Of ON_READ each component begins with it: a SUM reads as n times the value.) A task
+ * that joins a job that is under way evaluates it too, and gets the job's values when it comes to
+ * its first step; it may create them in another order, for they are matched by name, as they are in
+ * checkpoints. In a job that goes on from a checkpoint nothing is evaluated: the variable begins
+ * with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
+ * DATA_LOSS). `name`: 1 to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS).
+ * CADRE_STRING: with zeroed options only; it begins with empty strings, and each assignment lives
+ * in host memory and in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL.
+ * FAILED_PRECONDITION after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its
+ * bytes once per local replica, as much again once it is written, and once more for checkpoints.
+ * The first one tries whether a checkpoint can be written where it is to go and fails (NOT_FOUND,
+ * PERMISSION_DENIED,
  * ...) when it cannot, or when tasks see different folders there: before the training, not after
  * it. The variable belongs to the strategy and lives as long. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,

@@ -151,13 +151,26 @@ static cadre_status count(
     return cadre_all_reduce(replica, CADRE_SUM, &outputs[0], 1, NULL);
 }
 
+/* The default strategy is one replica of this process, whatever job that is a task of. */
+static bool default_counts_one(void)
+{
+    cadre_per_replica *counted;
+    cadre_strategy *it = cadre_strategy_current();
+    REQUIRE(it != NULL && !cadre_has_strategy());
+    REQUIRE(cadre_run(it, count, NULL, NULL, 1, &counted) == CADRE_OK);
+    const cadre_tensor *sum = cadre_local_results(counted, 0)[0];
+    return *(const int64_t *)cadre_tensor_const_data(sum) == 1;
+}
+
 static void run_together(const char *cluster, uint32_t task)
 {
     cadre_cluster_resolver *resolver;
     cadre_strategy *strategy;
     cadre_per_replica *counted;
     REQUIRE(cadre_init(NULL, NULL) == CADRE_OK);
+    REQUIRE(default_counts_one());
     REQUIRE(use(cluster, "worker", task) == CADRE_OK);
+    REQUIRE(cadre_world_size() == TASKS && default_counts_one());
     REQUIRE(refused(cadre_strategy_mirrored(2, &strategy), CADRE_FAILED_PRECONDITION,
         "for one task and this job has 2"));
     REQUIRE(cadre_strategy_default(&strategy) == CADRE_OK);
@@ -171,6 +184,7 @@ static void run_together(const char *cluster, uint32_t task)
     REQUIRE(cadre_cluster_resolver_task_id(resolver) == task);
     REQUIRE(cadre_cluster_spec_num_tasks(cadre_cluster_resolver_spec(resolver), "worker") == TASKS);
     cadre_cluster_resolver_release(resolver);
+    REQUIRE(default_counts_one() && cadre_world_size() == TASKS);
     REQUIRE(cadre_finish(strategy) == 0);
     REQUIRE(refused(
         cadre_strategy_default(&strategy), CADRE_FAILED_PRECONDITION, "had its strategy already"));

@@ -113,7 +113,7 @@ static void each_replica_has_its_device(void **state)
     assert_public_error(cadre_strategy_devices(strategy, &devices, &count),
         CADRE_FAILED_PRECONDITION, "after the strategy had ended");
     assert_public_error(cadre_strategy_devices(NULL, &devices, &count), CADRE_FAILED_PRECONDITION,
-        "the default strategy");
+        "without a strategy");
     assert_string_equal(cadre_replica_device(NULL), "");
 }
 

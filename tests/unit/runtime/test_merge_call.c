@@ -273,7 +273,7 @@ static void what_the_function_leaves_is_checked(void **state)
     struct meeting meeting = {.function = leave_a_scope_open};
     assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "returned inside a scope");
-    assert_null(cadre_strategy_current());
+    assert_false(cadre_has_strategy());
     meeting.function = make_an_output;
     assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
         CADRE_INVALID_ARGUMENT, "made output 0, and it was asked for 0 outputs");

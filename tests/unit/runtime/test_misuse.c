@@ -75,7 +75,6 @@ static void what_is_asked_of_null_is_nothing(void **state)
     assert_int_equal(cadre_replica_input_count(NULL), 0);
     assert_null(cadre_replica_strategy(NULL));
     assert_string_equal(cadre_replica_device(NULL), "");
-    assert_null(cadre_replica_current());
     assert_false(cadre_has_strategy());
     assert_int_equal(cadre_per_replica_count(NULL), 0);
     assert_int_equal(cadre_per_replica_components(NULL), 0);

@@ -6,16 +6,27 @@
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+static bool has(const cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
+{
+    const struct input_part *input = strategy->input; /* NULL while it is opened */
+    for (uint32_t i = 0; input != NULL && i < input->dataset_count; i++) {
+        if (input->datasets[i] == distributed) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool distributed_lives(const cadre_distributed_dataset *distributed)
 {
     uint32_t at = 0;
-    const cadre_strategy *strategy;
+    const cadre_strategy *strategy = living_default();
+    if (strategy != NULL && has(strategy, distributed)) {
+        return true;
+    }
     while ((strategy = living_next(&at)) != NULL) {
-        const struct input_part *input = strategy->input; /* NULL while it is opened */
-        for (uint32_t i = 0; input != NULL && i < input->dataset_count; i++) {
-            if (input->datasets[i] == distributed) {
-                return true;
-            }
+        if (has(strategy, distributed)) {
+            return true;
         }
     }
     return false;

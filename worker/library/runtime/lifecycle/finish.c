@@ -137,6 +137,9 @@ static cadre_status finish(
     cadre_strategy *strategy, struct strategy_call *call, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
+    if (strategy_is_default(strategy)) {
+        return lifetime_refuse_default("cadre_finish", error);
+    }
     cadre_status status = strategy_require(strategy, "cadre_finish", call, error);
     if (status == CADRE_OK) {
         status = sticky(strategy, error);

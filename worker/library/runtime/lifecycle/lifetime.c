@@ -23,6 +23,7 @@
 #include "worker/library/runtime/strategy/participants.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/task/membership.h"
+#include "worker/library/runtime/task/session.h"
 
 cadre_status strategy_check_program(const char *function, struct cadre_error *error)
 {
@@ -61,7 +62,8 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
         return membership_open(session, crew->address, 1, crew->directory, &strategy->task, error);
     }
     CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
-    CADRE_TRY(program_take_session(&session, error));
+    CADRE_TRY(strategy->by_default ? session_local_open(0, &session, error)
+                                   : program_take_session(&session, error));
     return membership_open(
         session, address, strategy->local_replicas, NULL, &strategy->task, error);
 }
@@ -96,7 +98,7 @@ static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *
     return status == CADRE_OK ? preemption_open(strategy, error) : status;
 }
 
-static cadre_status check_room(struct cadre_error *error)
+static cadre_status check_room(bool by_default, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
     uint32_t at = 0;
@@ -104,7 +106,8 @@ static cadre_status check_room(struct cadre_error *error)
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "no strategy can be made before cadre_init; call it first in main");
     }
-    if ((environment->attached || environment->tasks > 1) && living_next(&at) != NULL) {
+    if (!by_default && (environment->attached || environment->tasks > 1) &&
+        living_next(&at) != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "another strategy lives in this process, and a task of a job has one; end it with "
             "cadre_finish or cadre_strategy_release first");
@@ -132,7 +135,8 @@ static cadre_strategy *strategy_new(struct strategy_shape *shape)
     }
     participants_list(strategy_participants, strategy_participant_count, &strategy->participants);
     strategy->kind = shape->kind;
-    strategy->environment = program_environment();
+    strategy->by_default = shape->by_default != NULL;
+    strategy->environment = strategy->by_default ? shape->by_default : program_environment();
     strategy->local_replicas = shape->devices.count;
     strategy->replicas = places;
     strategy->devices = shape->devices;
@@ -160,7 +164,7 @@ cadre_status strategy_create(struct strategy_shape *shape, const char *function,
     struct strategy_call *call, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
     cadre_strategy *strategy = NULL;
-    cadre_status status = check_room(error);
+    cadre_status status = check_room(shape->by_default != NULL, error);
     if (status == CADRE_OK && (strategy = strategy_new(shape)) == NULL) {
         status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a strategy");
     }
@@ -202,11 +206,23 @@ void strategy_close(cadre_strategy *strategy)
     strategy_free(strategy);
 }
 
+cadre_status lifetime_refuse_default(const char *function, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called with the default strategy, which ends with the process; give it the one "
+        "that a constructor made",
+        function);
+}
+
 void cadre_strategy_release(cadre_strategy *strategy)
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     if (!strategy_lives(strategy)) {
+        return;
+    }
+    if (strategy_is_default(strategy)) {
+        border(lifetime_refuse_default(__func__, &error), &error);
         return;
     }
     cadre_status status = strategy_require(strategy, __func__, &call, &error);

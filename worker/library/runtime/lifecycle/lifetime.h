@@ -13,6 +13,7 @@ struct strategy_shape {
     struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
     struct device_list parameter;
     struct crew_state *crew;
+    const struct environment *by_default; /* of the default strategy, what it is told; else NULL */
 };
 
 /* Makes it and comes into the job's first generation; the constructor `function` has it then until
@@ -22,6 +23,9 @@ cadre_status strategy_create(struct strategy_shape *shape, const char *function,
 
 /* Ends a strategy that the calling thread has, in a call that is left afterwards. */
 void strategy_close(cadre_strategy *strategy);
+
+/* The default strategy is nobody's to end: FAILED_PRECONDITION. */
+cadre_status lifetime_refuse_default(const char *function, struct cadre_error *error);
 
 /* What every constructor asks first: the process is one task, and a plain program is that already,
  * also behind its end. */

@@ -233,8 +233,7 @@ cadre_status cadre_strategy_devices(
     if (status == CADRE_OK && !strategy_lives(strategy)) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_strategy_devices was called %s; make a strategy first",
-            strategy == NULL ? "for the default strategy, which has no devices of its own"
-                             : "after the strategy had ended");
+            strategy == NULL ? "without a strategy" : "after the strategy had ended");
     }
     if (status != CADRE_OK) {
         return border(status, &error);

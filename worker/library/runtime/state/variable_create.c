@@ -368,7 +368,8 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     STRATEGY_CALL call = {0};
     static const cadre_variable_options defaults = {0};
     struct cadre_error error = {0};
-    const struct variable_plan plan = {.strategy = strategy != NULL ? strategy : scope_current(),
+    cadre_strategy *scope = strategy != NULL ? strategy : scope_current();
+    const struct variable_plan plan = {.strategy = strategy_is_default(scope) ? NULL : scope,
         .name = name,
         .dtype = dtype,
         .rank = rank,
@@ -377,8 +378,8 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
         *ret_variable = NULL;
-        status = plan.strategy == NULL ? context_require_cross(__func__, &error)
-                                       : strategy_enter(plan.strategy, __func__, &call, &error);
+        status = scope == NULL ? context_require_cross(__func__, &error)
+                               : strategy_enter(scope, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
         status = check_creation(&plan, &error);

@@ -5,11 +5,14 @@
 
 #include "common/pure/assert.h"
 
-static _Atomic(cadre_strategy *) living[LIVING_MAX];
+#define PLACE_OF_DEFAULT LIVING_MAX
+#define PLACES           (LIVING_MAX + 1)
+
+static _Atomic(cadre_strategy *) living[PLACES];
 /* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
  * end a strategy while another thread begins one. Who takes a place acquires what the call before
  * left behind, and nobody else makes the strategy of a place live or end. */
-static _Atomic(const char *) under_way[LIVING_MAX];
+static _Atomic(const char *) under_way[PLACES];
 static _Atomic uint32_t living_used; /* places that were ever taken */
 static _Atomic uint64_t numbers;
 /* Of the one before, so that its end does not make every task the first. */
@@ -32,13 +35,23 @@ static bool take_place(
 void strategy_leave(struct strategy_call *call)
 {
     if (call->place > 0) {
-        CADRE_ASSERT(call->place <= LIVING_MAX);
+        CADRE_ASSERT(call->place <= PLACES);
         atomic_store_explicit(&under_way[call->place - 1], NULL, memory_order_release);
         call->place = 0;
     }
 }
 
-/* LIVING_MAX: at none. */
+cadre_strategy *living_default(void)
+{
+    return atomic_load_explicit(&living[PLACE_OF_DEFAULT], memory_order_acquire);
+}
+
+bool strategy_is_default(const cadre_strategy *strategy)
+{
+    return strategy != NULL && living_default() == strategy;
+}
+
+/* PLACES: at none. */
 static uint32_t place_of(const cadre_strategy *strategy)
 {
     uint32_t used = atomic_load_explicit(&living_used, memory_order_acquire);
@@ -47,7 +60,10 @@ static uint32_t place_of(const cadre_strategy *strategy)
             return i;
         }
     }
-    return LIVING_MAX;
+    if (strategy != NULL && living_default() == strategy) {
+        return PLACE_OF_DEFAULT;
+    }
+    return PLACES;
 }
 
 bool living_take(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
@@ -55,7 +71,7 @@ bool living_take(const cadre_strategy *strategy, const char *function, struct st
 {
     uint32_t place = place_of(strategy);
     *ret_under_way = NULL;
-    if (place == LIVING_MAX || !take_place(place, function, call, ret_under_way)) {
+    if (place == PLACES || !take_place(place, function, call, ret_under_way)) {
         return false;
     }
     if (atomic_load_explicit(&living[place], memory_order_acquire) != strategy) {
@@ -68,7 +84,7 @@ bool living_take(const cadre_strategy *strategy, const char *function, struct st
 const char *strategy_does(const cadre_strategy *strategy, const char *what)
 {
     uint32_t place = place_of(strategy);
-    CADRE_ASSERT(place < LIVING_MAX);
+    CADRE_ASSERT(place < PLACES);
     const char *before = atomic_exchange_explicit(&under_way[place], what, memory_order_relaxed);
     CADRE_ASSERT(before != NULL);
     return before;
@@ -79,6 +95,12 @@ cadre_status living_add(cadre_strategy *strategy, const char *function, struct s
 {
     CADRE_ASSERT(strategy->number == 0);
     const char *ignored;
+    if (strategy->by_default) {
+        bool taken = take_place(PLACE_OF_DEFAULT, function, call, &ignored);
+        CADRE_ASSERT(taken); /* one thread makes it, and there was none */
+        atomic_store(&living[PLACE_OF_DEFAULT], strategy);
+        return CADRE_OK;
+    }
     strategy->number = atomic_fetch_add(&numbers, 1) + 1;
     for (uint32_t i = 0; i < LIVING_MAX; i++) {
         if (atomic_load(&living[i]) != NULL || !take_place(i, function, call, &ignored)) {
@@ -107,8 +129,10 @@ uint64_t living_numbered(void)
 void living_remove(cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy_lives(strategy));
-    atomic_store(&last_rank, strategy_rank_of(strategy));
-    for (uint32_t i = 0; i < LIVING_MAX; i++) {
+    if (!strategy->by_default) {
+        atomic_store(&last_rank, strategy_rank_of(strategy));
+    }
+    for (uint32_t i = 0; i < PLACES; i++) {
         cadre_strategy *itself = strategy;
         atomic_compare_exchange_strong(&living[i], &itself, NULL);
     }
@@ -137,7 +161,7 @@ cadre_strategy *living_only(void)
 
 bool strategy_lives(const cadre_strategy *strategy)
 {
-    return place_of(strategy) < LIVING_MAX;
+    return place_of(strategy) < PLACES;
 }
 
 /* All that live in one process have the same rank. */

@@ -12,8 +12,9 @@
 
 #define LIVING_MAX 64
 
-/* Gives the strategy its number and makes it one that lives. Until `call` is left it is in
- * `function`, which makes it. RESOURCE_EXHAUSTED: LIVING_MAX do. */
+/* Gives the strategy its number (0 for the default one, which has a place of its own) and makes it
+ * one that lives. Until `call` is left it is in `function`, which makes it. RESOURCE_EXHAUSTED:
+ * LIVING_MAX do. */
 cadre_status living_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
     struct cadre_error *error);
 
@@ -30,10 +31,13 @@ uint64_t living_numbered(void);
  * until there is another one. */
 void living_remove(cadre_strategy *strategy);
 
-/* One after the other, in no order: *at is 0 at first. NULL: no more. */
+/* One after the other, in no order, without the default one: *at is 0 at first. NULL: no more. */
 cadre_strategy *living_next(uint32_t *at);
 
-/* The only one that lives; NULL: none, or several. */
+/* The default one; NULL: nobody has asked for it yet. Any thread. */
+cadre_strategy *living_default(void);
+
+/* The only one that lives, but for the default one; NULL: none, or several. */
 cadre_strategy *living_only(void);
 
 #endif

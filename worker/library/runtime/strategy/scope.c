@@ -95,9 +95,16 @@ static cadre_status check(
 
 /* --- public --- */
 
+/* NULL stands for the default strategy. */
+static cadre_strategy *named(cadre_strategy *strategy)
+{
+    return strategy_is_default(strategy) ? NULL : strategy;
+}
+
 cadre_status cadre_scope_enter(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
+    strategy = named(strategy);
     cadre_status status = check(strategy, __func__, &error);
     if (status == CADRE_OK) {
         status = scope_require(strategy, __func__, &error);
@@ -120,6 +127,7 @@ cadre_status cadre_scope_enter(cadre_strategy *strategy)
 cadre_status cadre_scope_leave(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
+    strategy = named(strategy);
     cadre_status status = context_require_cross(__func__, &error);
     struct scope *scope = scope_here();
     uint32_t *depth = strategy == NULL ? &scope->default_depth : &scope->depth;
@@ -140,6 +148,7 @@ cadre_status cadre_scope_leave(cadre_strategy *strategy)
 cadre_status cadre_strategy_set(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
+    strategy = named(strategy);
     cadre_status status = check(strategy, __func__, &error);
     const struct scope *scope = scope_here();
     if (status == CADRE_OK &&
@@ -153,19 +162,10 @@ cadre_status cadre_strategy_set(cadre_strategy *strategy)
     return border(status, &error);
 }
 
-cadre_strategy *cadre_strategy_current(void)
-{
-    return scope_current();
-}
-
 bool cadre_has_strategy(void)
 {
-    return scope_current() != NULL;
-}
-
-cadre_replica *cadre_replica_current(void)
-{
-    return context_replica();
+    const cadre_strategy *current = scope_current();
+    return current != NULL && !strategy_is_default(current);
 }
 
 bool cadre_in_cross_replica_context(void)

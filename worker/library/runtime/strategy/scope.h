@@ -24,7 +24,8 @@ struct scope {
 struct scope scope_aside(void);
 cadre_status scope_back(const struct scope *scope, const char *function, struct cadre_error *error);
 
-/* What is current as cadre_strategy_current sees it: NULL outside of everything. */
+/* What is current as cadre_strategy_current sees it: NULL outside of everything, where that gives
+ * the default strategy. */
 cadre_strategy *scope_current(void);
 
 /* FAILED_PRECONDITION when another strategy than this one is current ("mixing"). */

@@ -49,6 +49,7 @@ struct crew_state;
 
 struct cadre_strategy {
     enum strategy_kind kind;
+    bool by_default; /* the default strategy: no constructor made it */
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
     struct participant_list participants; /* its parts */
@@ -149,6 +150,9 @@ bool strategy_arrives(const cadre_strategy *strategy);
 /* The strategy that functions without a strategy argument mean: that of the context, the scope or
  * the process (scope.h), or the only one that lives. NULL: there is none. */
 cadre_strategy *strategy_current(void);
+
+/* Whether it is the default strategy; never looks into it. Any thread. */
+bool strategy_is_default(const cadre_strategy *strategy);
 
 /* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
 bool strategy_lives(const cadre_strategy *strategy);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The default strategy, which is current outside of all scopes: one replica of this process, by
+ * itself, whatever job the process is a task of. It is made when it is first asked for. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cadre/program.h"
+#include "cadre/replica.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/lifecycle/lifetime.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/scope.h"
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static struct environment alone; /* that of a program which is the whole job, and keeps nothing */
+static pid_t made_by;
+
+/* It ends with the process, unless some thread is still in a call with it. */
+static void end_with_process(void)
+{
+    STRATEGY_CALL call = {0};
+    const char *under_way;
+    cadre_strategy *strategy = living_default();
+    if (getpid() == made_by && living_take(strategy, "the end of the process", &call, &under_way)) {
+        strategy_close(strategy);
+    }
+}
+
+static void set_alone(void)
+{
+    alone = *program_environment();
+    alone.attached = false;
+    alone.by_hand = true;
+    alone.job = 0;
+    alone.slot = 0;
+    alone.incarnation = 0;
+    alone.tasks = 1;
+    alone.tasks_min = 1;
+    alone.replicas = 1;
+    alone.role = ROLE_NONE;
+    alone.index = 0;
+    alone.restore_path[0] = '\0';
+    alone.checkpoint_every = 0;
+    alone.preemption = false;
+}
+
+static cadre_status make(struct cadre_error *error)
+{
+    static const char function[] = "cadre_strategy_current";
+    STRATEGY_CALL call = {0};
+    cadre_strategy *strategy;
+    const struct device_inventory inventory = {.gpus = 0};
+    const struct device_host host = {.job = "localhost"};
+    struct strategy_shape shape = {.kind = STRATEGY_ONE_DEVICE, .by_default = &alone};
+    CADRE_TRY(strategy_check_program(function, error));
+    set_alone();
+    CADRE_TRY(devices_of_count(&inventory, &host, 1, &shape.devices, error));
+    CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
+    cadre_show_progress(strategy, false);
+    if (made_by != getpid()) {
+        made_by = getpid();
+        atexit(end_with_process);
+    }
+    return CADRE_OK;
+}
+
+/* NULL: it cannot be made, and the error says why. */
+static cadre_strategy *default_strategy(void)
+{
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = living_default();
+    if (strategy != NULL) {
+        return strategy;
+    }
+    pthread_mutex_lock(&making);
+    strategy = living_default();
+    cadre_status status = strategy == NULL ? make(&error) : CADRE_OK;
+    strategy = living_default();
+    pthread_mutex_unlock(&making);
+    border(status, &error);
+    CADRE_ASSERT((strategy != NULL) == (status == CADRE_OK));
+    return strategy;
+}
+
+/* --- public --- */
+
+cadre_strategy *cadre_strategy_current(void)
+{
+    cadre_strategy *strategy = scope_current();
+    return strategy != NULL ? strategy : default_strategy();
+}
+
+/* Outside of everything a thread is in the default strategy's replica context. */
+cadre_replica *cadre_replica_current(void)
+{
+    cadre_replica *replica = context_replica();
+    if (replica != NULL || scope_current() != NULL) {
+        return replica;
+    }
+    cadre_strategy *strategy = default_strategy();
+    return strategy == NULL ? NULL : &strategy->replicas[0];
+}
