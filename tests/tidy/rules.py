@@ -359,7 +359,7 @@ FOREIGN = [
                  "worker/library/input/inflate_stream.c", "worker/library/input/record_frame.c",
                  "worker/library/input/tfrecord_writer.c",
                  "tests/unit/input/", "tests/fuzz/", "tests/bench/input/"]),
-    (r"xxhash\.h$", ["worker/library/runtime/state/state_hash.c"]),
+    (r"xxhash\.h$", ["worker/library/device/memory_hash.c", "tests/unit/device/"]),
     (r"openssl/", ["common/base/", "common/rpc/connection_bytes.c", "common/tls/", "coordinator/daemon/",
                    "coordinator/engine/", "coordinator/store/", "worker/host/daemon/", "deploy/local/",
                    "worker/library/mesh/", "worker/library/runtime/cluster/cluster_greeting.c",

@@ -61,10 +61,11 @@ extern "C" {
  * and that sentence, since a thread cannot be stopped (in a job the task is replaced).
  * CADRE_VERIFY_STATE is how many steps lie between two comparisons of the replicas' states, or off;
  * unless it is set, as many as make them cost a hundredth of the training's time. All variables are
- * compared (of those that are combined when read the totals) and registered state, by a hash. By
- * hand a difference is DATA_LOSS, from the collective where it was found and all that follows; it
- * names the replica that is not as most, and what differs. In a job all tasks are started again
- * from the newest checkpoint.
+ * compared (of those that are combined when read the totals) and registered state, by a hash. Of
+ * variables that no step writes each comparison looks at an eighth, so that all of them are
+ * compared within eight; and at all where a checkpoint is taken. By hand a difference is DATA_LOSS,
+ * from the collective where it was found and all that follows; it names the replica that is not as
+ * most, and what differs. In a job all tasks are started again from the newest checkpoint.
  * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in TF_CONFIG;
  * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
  * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both

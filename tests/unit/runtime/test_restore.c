@@ -503,6 +503,9 @@ static void one_without_hashes_is_taken(void **state)
     const char *from = changed_copy("\"hashes\":{", "}", "\"other\":{}");
     by_hand(2, "further", from, from, &end);
     assert_int_equal(end.exit_code, 0);
+    from = changed_copy("\"hash\":\"", "\"", "\"hash\":\"another\",\"was\":\"\"");
+    by_hand(2, "further", from, from, &end); /* they are right */
+    assert_int_equal(end.exit_code, 0);
     from = changed_copy("\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"");
     setenv("CADRE_VERIFY_STATE", "off", 1);
     by_hand(2, "further", from, from, &end);

@@ -7,6 +7,8 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
+static const struct state_turn all_of_it = {.number = 0, .of = 1};
+
 static uint64_t digest_of(const cadre_strategy *strategy, uint32_t local)
 {
     struct cadre_error error = {0};
@@ -135,15 +137,142 @@ static void what_is_the_tasks_is_hashed_once(void **state)
     (void)numbers(strategy, "total", CADRE_SYNC_ON_READ, CADRE_AGGREGATION_SUM);
     assert_public_ok(cadre_state_register(strategy, "mine", &mine, sizeof mine));
     assert_ok(state_hash_prepare(strategy, &first, &error), &error);
-    assert_ok(state_hash_shared(strategy, &first, &error), &error);
+    assert_ok(state_hash_shared(strategy, all_of_it, &first, &error), &error);
     assert_ok(state_hash_prepare(strategy, &second, &error), &error);
     state_hash_share(strategy, &first, &second);
-    assert_ok(state_hash_own(strategy, 1, &second, &error), &error);
-    assert_ok(state_hash_own(strategy, 0, &first, &error), &error);
+    assert_ok(state_hash_own(strategy, 1, all_of_it, &second, &error), &error);
+    assert_ok(state_hash_own(strategy, 0, all_of_it, &first, &error), &error);
     assert_int_equal(state_digest(&first), digest_of(strategy, 0));
     assert_int_equal(state_digest(&second), digest_of(strategy, 1));
     state_hashes_clear(&first);
     state_hashes_clear(&second);
+    cadre_strategy_release(strategy);
+}
+
+/* --- in turns --- */
+
+#define OF 4 /* turns */
+
+static cadre_variable *large(cadre_strategy *strategy, const char *name, int64_t count)
+{
+    cadre_variable *variable;
+    assert_public_ok(cadre_variable_create(strategy, name, CADRE_U8, 1, &count, NULL, &variable));
+    return variable;
+}
+
+static uint64_t in_turn(
+    const cadre_strategy *strategy, struct state_hashes *hashes, uint32_t number)
+{
+    struct cadre_error error = {0};
+    const struct state_turn turn = {.number = number % OF, .of = OF};
+    assert_ok(state_hash_prepare(strategy, hashes, &error), &error);
+    assert_ok(state_hash_shared(strategy, turn, hashes, &error), &error);
+    assert_ok(state_hash_own(strategy, 1, turn, hashes, &error), &error);
+    return state_digest(hashes);
+}
+
+/* Memory that changes though nobody wrote it is hashed within as many turns as there are, whichever
+ * of its bytes that is. */
+static void what_nobody_wrote_is_hashed_in_turns(void **state)
+{
+    (void)state;
+    const size_t size = 11 * 65536 + 17;
+    struct state_hashes hashes = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *variable = large(strategy, "frozen", (int64_t)size);
+    (void)large(strategy, "tiny", 3);
+    uint8_t *bytes = variable->components[1].value;
+    uint64_t calm = in_turn(strategy, &hashes, 0);
+    assert_int_equal(calm, digest_of(strategy, 1));
+    assert_int_equal(hashes.hashed, size + 3); /* the first time all of it */
+    uint32_t number = 1;
+    for (size_t at = 0; at < size; at += 65535) {
+        size_t hashed = 0;
+        uint32_t found = 0;
+        bytes[at] ^= 16;
+        uint64_t flipped = digest_of(strategy, 1);
+        for (uint32_t i = 1; i <= OF; i++) {
+            uint64_t digest = in_turn(strategy, &hashes, number++);
+            assert_true(digest == calm || digest == flipped);
+            found = found == 0 && digest != calm ? i : found;
+            assert_true((found != 0) == (digest != calm));
+            hashed += hashes.hashed;
+        }
+        assert_in_range(found, 1, OF);
+        assert_int_equal(hashed, size + 3); /* all of it, once */
+        bytes[at] ^= 16;
+        for (uint32_t i = 1; i <= OF; i++) {
+            (void)in_turn(strategy, &hashes, number++);
+        }
+        assert_int_equal(state_digest(&hashes), calm);
+    }
+    state_hashes_clear(&hashes);
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status write_last_byte(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    cadre_variable *variable = user;
+    uint8_t *bytes = cadre_variable_write(replica, variable);
+    if (bytes == NULL) {
+        return CADRE_RESOURCE_EXHAUSTED;
+    }
+    bytes[cadre_variable_count(variable) - 1]++;
+    return CADRE_OK;
+}
+
+static void apply_last_byte(cadre_replica *replica, void *user)
+{
+    (void)write_last_byte(replica, NULL, NULL, user);
+}
+
+static cadre_status apply_later(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    return cadre_on_apply(replica, apply_last_byte, user);
+}
+
+static cadre_status fail_after_a_write(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_status status = write_last_byte(replica, inputs, outputs, user);
+    return status == CADRE_OK ? cadre_fail(CADRE_CANCELLED, "on purpose") : status;
+}
+
+/* In whatever way a variable is written, the next turn hashes all of it. */
+static void what_was_written_is_hashed_at_once(void **state)
+{
+    (void)state;
+    static const cadre_replica_function ways[] = {write_last_byte, apply_later, fail_after_a_write};
+    const size_t size = 9 * 65536;
+    struct state_hashes hashes = {0};
+    uint64_t mine = 7;
+    cadre_strategy *strategy = training_strategy(2);
+    (void)large(strategy, "frozen", (int64_t)size);
+    cadre_variable *written = large(strategy, "written", (int64_t)size);
+    assert_public_ok(cadre_state_register(strategy, "mine", &mine, sizeof mine));
+    uint32_t number = 0;
+    (void)in_turn(strategy, &hashes, number++);
+    for (size_t i = 0; i < 3 * sizeof ways / sizeof ways[0]; i++) {
+        cadre_status status = cadre_run(strategy, ways[i % 3], written, NULL, 0, NULL);
+        assert_int_equal(status, i % 3 < 2 ? CADRE_OK : CADRE_CANCELLED);
+        mine++;
+        assert_int_equal(in_turn(strategy, &hashes, number++), digest_of(strategy, 1));
+        assert_in_range(hashes.hashed, size + sizeof mine, size + size / 2);
+    }
+    cadre_tensor *value;
+    const int64_t count = (int64_t)size;
+    assert_public_ok(cadre_tensor_create(CADRE_U8, 1, &count, &value));
+    memset(cadre_tensor_data(value), 9, size);
+    assert_public_ok(cadre_variable_assign(NULL, written, CADRE_ASSIGN, value));
+    cadre_tensor_release(value);
+    assert_int_equal(in_turn(strategy, &hashes, number++), digest_of(strategy, 1));
+    state_hashes_clear(&hashes);
     cadre_strategy_release(strategy);
 }
 
@@ -155,6 +284,8 @@ int main(void)
         cmocka_unit_test(strings_and_registered_state_count),
         cmocka_unit_test(names_count_too),
         cmocka_unit_test(what_is_the_tasks_is_hashed_once),
+        cmocka_unit_test(what_nobody_wrote_is_hashed_in_turns),
+        cmocka_unit_test(what_was_written_is_hashed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

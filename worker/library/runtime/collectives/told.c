@@ -6,6 +6,7 @@
 #include "worker/library/runtime/strategy/participants.h"
 
 #define COUNT_SHIFT 32
+#define WHOLE       (UINT32_C(1) << 31)
 
 bool told_due(const cadre_strategy *strategy, uint32_t local)
 {
@@ -22,7 +23,9 @@ struct mesh_buffer told_speak(
     *told = (union told_words){.words = {0}};
     if (local == 0) {
         told->told.feed = strategy->step.own;
-        told->told.counts = strategy->step.compares_in;
+        CADRE_ASSERT(strategy->step.compares_in < WHOLE);
+        told->told.counts =
+            strategy->step.compares_in | (strategy->step.compares_whole ? WHOLE : 0);
     }
     told->told.digests = digest;
     told->told.counts += (uint64_t)(digest != 0 ? 1 : 0) << COUNT_SHIFT;
@@ -50,7 +53,8 @@ cadre_status told_hear(cadre_strategy *strategy, uint32_t local, const union tol
     if (local == 0) {
         step->whole = told->told.feed;
         step->feed_known = true;
-        step->compares_in = (uint32_t)told->told.counts;
+        step->compares_in = (uint32_t)told->told.counts & ~WHOLE;
+        step->compares_whole = ((uint32_t)told->told.counts & WHOLE) != 0;
     }
     if (replica->digest == 0) {
         return CADRE_OK;

@@ -14,8 +14,8 @@
 struct told {
     struct step_feed feed;
     uint64_t digests; /* the sum of the replicas' digests */
-    uint64_t counts;  /* of the replicas that told one, and below bit 32 the steps from this one to
-                         the next that is compared, which the chief tells */
+    uint64_t counts;  /* of the replicas that told one; below bit 32 what the chief tells of the
+                         next comparison: bit 31 that it is whole, and how many steps it is to it */
 };
 
 /* A line of the cache, so that what follows is aligned as it would be without. */

@@ -14,6 +14,11 @@
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+/* What no step writes is hashed anew within so many comparisons, and a share that costs next to
+ * nothing at once. */
+#define TURNS       8
+#define SHARE_BYTES ((size_t)256 << 10)
+
 /* --- its life --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
@@ -58,6 +63,19 @@ static bool compares(const cadre_strategy *strategy)
 
 /* --- in a step --- */
 
+static uint32_t turns_of(const cadre_strategy *strategy)
+{
+    size_t shares = state_bytes(strategy) / SHARE_BYTES;
+    return shares < 1 ? 1 : shares < TURNS ? (uint32_t)shares : TURNS;
+}
+
+static struct state_turn turn_of(const cadre_strategy *strategy)
+{
+    const struct digests_part *part = strategy->digests;
+    uint32_t of = part->whole ? 1 : turns_of(strategy);
+    return (struct state_turn){.number = part->turn % of, .of = of};
+}
+
 /* Before any replica runs: what is the task's, which one of them may write early. */
 static cadre_status begin(struct step_order *order, struct cadre_error *error)
 {
@@ -71,27 +89,36 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         CADRE_TRY(state_hash_prepare(strategy, &part->hashes[i], error));
     }
-    CADRE_TRY(state_hash_shared(strategy, &part->hashes[0], error));
+    CADRE_TRY(state_hash_shared(strategy, turn_of(strategy), &part->hashes[0], error));
     part->took_us = clock_monotonic_us() - part->begun_us;
     return CADRE_OK;
 }
 
 /* The chief says when all compare next: at the latest where a checkpoint is taken, which is not
- * published before. */
-static uint32_t next_in(cadre_strategy *strategy, struct digests_part *part)
+ * published before, and is compared whole: nothing that was hashed long ago may stand for it. */
+static void say_next(cadre_strategy *strategy, struct digests_part *part)
 {
-    uint64_t position = strategy->step.position;
+    struct step *step = &strategy->step;
     uint64_t next = part->next;
-    uint64_t checkpoint = checkpoint_next(strategy, position);
+    bool whole = part->whole;
+    uint64_t checkpoint = checkpoint_next(strategy, step->position);
     if (part->due) {
-        next = position + interval_hashed(&part->interval, position, part->begun_us,
-                              part->begun_us + part->took_us);
-    } else if (checkpoint_taken_at(strategy, position)) {
-        next = position + 1; /* somebody asked for it */
+        next = step->position + interval_hashed(&part->interval, step->position, part->whole,
+                                    part->begun_us, part->begun_us + part->took_us);
+        whole = false;
     }
-    next = checkpoint < next ? checkpoint : next;
-    CADRE_ASSERT(next > position);
-    return next - position < UINT32_MAX ? (uint32_t)(next - position) : UINT32_MAX;
+    if (checkpoint_taken_at(strategy, step->position) && !(part->due && part->whole)) {
+        next = step->position + 1; /* somebody asked for it */
+        whole = true;
+    }
+    if (checkpoint <= next) {
+        next = checkpoint;
+        whole = true;
+    }
+    CADRE_ASSERT(next > step->position);
+    uint64_t in = next - step->position;
+    step->compares_in = in < INT32_MAX ? (uint32_t)in : INT32_MAX;
+    step->compares_whole = whole;
 }
 
 static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
@@ -108,15 +135,20 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
         if (replica->local > 0) {
             state_hash_share(strategy, &part->hashes[0], hashes);
         }
-        CADRE_TRY(state_hash_own(strategy, replica->local, hashes, error));
+        CADRE_TRY(state_hash_own(strategy, replica->local, turn_of(strategy), hashes, error));
         replica->digest = state_digest(hashes);
         if (replica->local == 0) {
             /* Not what other parts did since the beginning, such as to copy a checkpoint. */
             part->took_us += clock_monotonic_us() - begun_us;
+            part->hashed = part->whole ? part->hashed : hashes->hashed;
         }
     }
     if (replica->local == 0) {
-        strategy->step.compares_in = strategy->roster.rank == 0 ? next_in(strategy, part) : 0;
+        strategy->step.compares_in = 0;
+        strategy->step.compares_whole = false;
+    }
+    if (replica->local == 0 && strategy->roster.rank == 0) {
+        say_next(strategy, part);
     }
     return CADRE_OK;
 }
@@ -125,11 +157,13 @@ static void tell_people(const cadre_strategy *strategy, struct digests_part *par
 {
     bool chief = strategy->roster.rank == 0;
     if (chief && interval_is_news(&part->interval, part->interval.ended_us)) {
+        uint64_t steps = part->interval.steps;
         show_note("the states of %u replicas are compared every %" PRIu64
-                  " steps: to hash %.1f MB takes %.1f ms, a hundredth of their time "
+                  " steps, and what no step writes within %" PRIu64
+                  ": to hash %.1f of %.1f MB takes %.1f ms, a hundredth of their time "
                   "(CADRE_VERIFY_STATE)",
-            strategy->replica_count, part->interval.steps, (double)state_bytes(strategy) / 1e6,
-            (double)part->interval.hash_us / 1e3);
+            strategy->replica_count, steps, steps * turns_of(strategy), (double)part->hashed / 1e6,
+            (double)state_bytes(strategy) / 1e6, (double)part->interval.hash_us / 1e3);
     }
 }
 
@@ -143,12 +177,14 @@ static void commit(struct step_order *order)
     /* Nothing was said where the chief does not compare: nor does anybody, then. */
     uint32_t in = strategy->step.compares_in;
     part->next = in > 0 ? order->position + in : POSITION_NONE;
+    part->whole = strategy->step.compares_whole;
     if (part->due && strategy->step.equal) {
         verified_note(strategy, order->position, strategy->replicas[0].digest);
     }
     if (part->due) {
         tell_people(strategy, part);
         part->due = false;
+        part->turn++;
     }
 }
 
@@ -195,6 +231,8 @@ static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
     (void)error;
     struct digests_part *part = strategy->digests;
     part->next = compares(strategy) ? 0 : POSITION_NONE;
+    part->whole = true;
+    part->turn = 0;
     part->due = false;
     part->found = false;
     strategy->step.verified = (struct verified){0};

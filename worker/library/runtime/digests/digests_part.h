@@ -17,8 +17,11 @@ struct digests_part {
     struct state_hashes *hashes; /* [local_replicas]; the first has what is the task's */
     struct compare_interval interval;
     bool due;          /* of the step at hand */
+    bool whole;        /* the comparison at hand, or the next one, hashes all of the state */
+    uint32_t turn;     /* how many there were in this generation */
     uint64_t begun_us; /* when its state was begun to be hashed */
     uint64_t took_us;  /* the hashing itself, so far */
+    size_t hashed;     /* bytes, of the newest that counts for the interval */
     uint64_t next;     /* a step from this position on is due; POSITION_NONE: none is */
     /* Replicas were found to differ, and nobody was told. Written by local replica 0, before it
      * returns. */

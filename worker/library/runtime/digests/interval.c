@@ -16,12 +16,12 @@
 #define TELL_AGAIN_US (60 * CADRE_US_PER_S)
 #define TELL_TIMES    4 /* more often, or less, than was told */
 
-uint64_t interval_hashed(
-    struct compare_interval *interval, uint64_t position, uint64_t begun_us, uint64_t ended_us)
+uint64_t interval_hashed(struct compare_interval *interval, uint64_t position, bool whole,
+    uint64_t begun_us, uint64_t ended_us)
 {
     CADRE_ASSERT(begun_us <= ended_us);
     uint64_t took_us = ended_us - begun_us;
-    bool measured = interval->ended_us > 0 && position > interval->position;
+    bool measured = !whole && interval->ended_us > 0 && position > interval->position;
     if (interval->first_us == 0) {
         interval->first_us = begun_us;
     }
@@ -34,7 +34,7 @@ uint64_t interval_hashed(
                           : wanted > (double)STEPS_MOST ? STEPS_MOST
                                                         : (uint64_t)wanted + 1;
     }
-    interval->hash_us = took_us;
+    interval->hash_us = whole ? interval->hash_us : took_us;
     interval->position = position;
     interval->ended_us = ended_us;
     if (interval->fixed > 0) {

@@ -11,17 +11,19 @@
 struct compare_interval {
     uint64_t fixed;    /* what the user said; 0: measured */
     uint64_t steps;    /* between two comparisons; 0: not known yet */
-    uint64_t hash_us;  /* that the last one took */
-    uint64_t position; /* where that was */
+    uint64_t hash_us;  /* that the last one took, of those that count */
+    uint64_t position; /* where the last one was */
     uint64_t ended_us; /* when; 0: in another generation, or never */
     uint64_t first_us; /* of the first one, ever */
     uint64_t told;     /* the steps that people were told; 0: not yet */
     uint64_t told_us;
 };
 
-/* The state at `position` was hashed meanwhile. Returns how many steps later the next one is. */
-uint64_t interval_hashed(
-    struct compare_interval *interval, uint64_t position, uint64_t begun_us, uint64_t ended_us);
+/* The state at `position` was hashed meanwhile. Returns how many steps later the next one is.
+ * `whole`: all of it was, for a generation that begins or a checkpoint. What that cost says nothing
+ * of the others, so it does not count. */
+uint64_t interval_hashed(struct compare_interval *interval, uint64_t position, bool whole,
+    uint64_t begun_us, uint64_t ended_us);
 
 /* The steps that follow are another generation's: the time in between was none of theirs. */
 void interval_broken(struct compare_interval *interval);

@@ -248,9 +248,9 @@ cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_err
     for (size_t i = 0; i < copy->copied; i++) {
         const struct safetensors_entry *entry = &copy->entries[i];
         CADRE_ASSERT(copy->tensors_of[i] < copy->hashes.count);
-        uint64_t hash = state_hash_bytes(entry->data, entry->bytes);
-        copy->hashes.values[copy->tensors_of[i]] = hash;
-        noted = noted && manifest_note_hash(copy->manifest, entry->name, hash);
+        state_hash_copied(&copy->hashes, copy->tensors_of[i], entry->data, entry->bytes);
+        noted = noted && manifest_note_hash(
+                             copy->manifest, entry->name, copy->hashes.values[copy->tensors_of[i]]);
     }
     copy->digest = state_digest(&copy->hashes);
     return noted && manifest_note_hash(copy->manifest, NULL, copy->digest) ? CADRE_OK

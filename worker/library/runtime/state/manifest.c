@@ -11,6 +11,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/sha256.h"
+#include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest_hashes.h"
 #include "worker/library/runtime/state/manifest_stream.h"
@@ -167,7 +168,8 @@ bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t ha
 {
     json_t *digits = manifest_hash_digits(hash);
     if (name == NULL) {
-        return json_object_set_new(manifest->root, "digest", digits) == 0;
+        return json_object_set_new(manifest->root, "hash", json_string(HASH_NAME)) == 0 &&
+               json_object_set_new(manifest->root, "digest", digits) == 0;
     }
     json_t *all = json_object_get(manifest->root, "hashes");
     if (all == NULL && json_object_set_new(manifest->root, "hashes", json_object()) == 0) {

@@ -8,13 +8,15 @@
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
  *      "strings": {"vocabulary": ["a", "b"]},
- *      "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...", "vocabulary": "91b2..."},
- *      "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256": "..."},
- *      "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
+ *      "hash": "xxh3-chunks-65536", "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...",
+ * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256":
+ * "..."}, "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
  *
  * `digest` and `hashes` (state_hash.h) are those of the state that was copied: who loads it
- * compares what it then holds. They are absent where CADRE_VERIFY_STATE is off, and in checkpoints
- * of versions that had none. They, `file` and `blocks` are a checkpoint's only. A number over 2^63
+ * compares what it then holds. `hash` says how they were made (memory_hash.h): those made in
+ * another way, as by versions before it, are not compared. They are absent where
+ * CADRE_VERIFY_STATE is off, and in checkpoints of versions that had none. They, `file` and
+ * `blocks` are a checkpoint's only. A number over 2^63
  * - 1 is written as a string of digits, and the lanes of digests always are. A string that is not
  * UTF-8, or holds a zero byte, is
  * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/library/device/memory_hash.h"
+
 #define DIGITS 16
 
 void manifest_hashes_clear(struct manifest_hashes *hashes)
@@ -47,7 +49,8 @@ cadre_status manifest_read_hashes(
     const char *name;
     json_t *value;
     *ret_hashes = (struct manifest_hashes){0};
-    if (!json_is_object(all)) {
+    const char *how = json_string_value(json_object_get(root, "hash"));
+    if (!json_is_object(all) || how == NULL || strcmp(how, HASH_NAME) != 0) {
         return CADRE_OK;
     }
     ret_hashes->list = calloc(json_object_size(all) + 1, sizeof *ret_hashes->list);

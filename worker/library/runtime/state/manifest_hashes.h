@@ -25,8 +25,8 @@ void manifest_hashes_clear(struct manifest_hashes *hashes);
 /* 16 hexadecimal digits. NULL without memory. */
 json_t *manifest_hash_digits(uint64_t hash);
 
-/* Manifests of versions before it have none: *ret_hashes stays empty. INVALID_ARGUMENT: one is not
- * 16 digits. Cleared by the caller in any case. */
+/* Manifests of versions before it have none, or hashes of another kind: *ret_hashes stays empty.
+ * INVALID_ARGUMENT: one is not 16 digits. Cleared by the caller in any case. */
 cadre_status manifest_read_hashes(
     const json_t *root, struct manifest_hashes *ret_hashes, struct cadre_error *error);
 

@@ -164,8 +164,8 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
     return CADRE_OK;
 }
 
-static cadre_status write_variable(const cadre_variable *variable, struct overlap part,
-    const char *from, struct cadre_error *error)
+static cadre_status write_variable(
+    cadre_variable *variable, struct overlap part, const char *from, struct cadre_error *error)
 {
     CADRE_ASSERT(part.in_tensor + part.bytes <= variable->bytes);
     if (variable->on_read) {
@@ -186,7 +186,7 @@ cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const v
     CADRE_ASSERT(offset + byte_count <= state_bytes(strategy));
     size_t at = 0;
     for (uint32_t i = 0; i < strategy->variables->count && at < offset + byte_count; i++) {
-        const cadre_variable *variable = strategy->variables->list[i];
+        cadre_variable *variable = strategy->variables->list[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
             CADRE_TRY(write_variable(variable, part, (const char *)from + part.in_range, error));

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/device/memory_hash.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/state_part.h"
@@ -14,32 +14,94 @@
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
-/* Of what lies on a device so much at a time is in the host's memory. */
-#define STAGING_BYTES ((size_t)4 << 20)
+static const struct state_turn whole = {.number = 0, .of = 1};
+
+static void free_room(struct state_hashes *hashes)
+{
+    free(hashes->names);
+    free(hashes->values);
+    free(hashes->kept);
+    free(hashes->chunks);
+    hashes->names = NULL;
+    hashes->values = NULL;
+    hashes->kept = NULL;
+    hashes->chunks = NULL;
+    hashes->count = 0;
+    hashes->variables = 0;
+    hashes->variable_chunks = 0;
+    hashes->capacity = 0;
+    hashes->chunk_capacity = 0;
+}
 
 void state_hashes_clear(struct state_hashes *hashes)
 {
     if (hashes->staging != NULL) {
-        tensor_memory_give(hashes->staging_kind, hashes->staging, STAGING_BYTES);
+        tensor_memory_give(hashes->staging_kind, hashes->staging, HASH_CHUNK_BYTES);
     }
-    free(hashes->names);
-    free(hashes->values);
+    free_room(hashes);
     *hashes = (struct state_hashes){0};
-}
-
-uint64_t state_hash_bytes(const void *bytes, size_t size)
-{
-    return XXH3_64bits(size > 0 ? bytes : "", size);
 }
 
 /* --- room --- */
 
-static uint64_t registered_name(const struct registered_state *state)
+static size_t bytes_of(const cadre_strategy *strategy, uint32_t i)
+{
+    uint32_t variables = strategy->variables->count;
+    return i < variables ? strategy->variables->list[i]->bytes
+                         : strategy->state_part->registered[i - variables].size;
+}
+
+static uint64_t name_of(const cadre_strategy *strategy, uint32_t i)
 {
     char name[LIMIT_NAME_BYTES + sizeof REGISTERED_PREFIX];
-    int length = snprintf(name, sizeof name, REGISTERED_PREFIX "%s", state->name);
+    uint32_t variables = strategy->variables->count;
+    if (i < variables) {
+        const char *of_variable = strategy->variables->list[i]->name;
+        return hash_plain(of_variable, strlen(of_variable));
+    }
+    int length = snprintf(name, sizeof name, REGISTERED_PREFIX "%s",
+        strategy->state_part->registered[i - variables].name);
     CADRE_ASSERT(length > 0);
-    return state_hash_bytes(name, (size_t)length);
+    return hash_plain(name, (size_t)length);
+}
+
+static size_t count_chunks(const cadre_strategy *strategy, uint32_t from, uint32_t to)
+{
+    size_t chunks = 0;
+    for (uint32_t i = from; i < to; i++) {
+        chunks += hash_chunk_count(bytes_of(strategy, i));
+    }
+    return chunks;
+}
+
+static cadre_status get_room(
+    struct state_hashes *hashes, uint32_t count, size_t chunks, struct cadre_error *error)
+{
+    free_room(hashes);
+    hashes->names = calloc((size_t)count + 1, sizeof *hashes->names);
+    hashes->values = calloc((size_t)count + 1, sizeof *hashes->values);
+    hashes->kept = calloc((size_t)count + 1, sizeof *hashes->kept);
+    hashes->chunks = calloc(chunks + 1, sizeof *hashes->chunks);
+    if (hashes->names == NULL || hashes->values == NULL || hashes->kept == NULL ||
+        hashes->chunks == NULL) {
+        free_room(hashes);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of %u tensors", count);
+    }
+    hashes->capacity = count;
+    hashes->chunk_capacity = chunks;
+    return CADRE_OK;
+}
+
+/* The tensors from `from` on, of which nothing is kept. */
+static void lay_out(const cadre_strategy *strategy, struct state_hashes *hashes, uint32_t from)
+{
+    size_t first = from > 0 ? hashes->variable_chunks : 0;
+    for (uint32_t i = from; i < hashes->count; i++) {
+        hashes->names[i] = name_of(strategy, i);
+        hashes->kept[i] = (struct state_hash_kept){.first = first};
+        first += hash_chunk_count(bytes_of(strategy, i));
+    }
 }
 
 cadre_status state_hash_prepare(
@@ -47,29 +109,18 @@ cadre_status state_hash_prepare(
 {
     uint32_t variables = strategy->variables->count;
     uint32_t count = variables + strategy->state_part->registered_count;
-    if (count > hashes->capacity) {
-        uint64_t *names = calloc(count, sizeof *names);
-        uint64_t *values = calloc(count, sizeof *values);
-        if (names == NULL || values == NULL) {
-            free(names);
-            free(values);
-            return cadre_error_set(
-                error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of %u tensors", count);
-        }
-        free(hashes->names);
-        free(hashes->values);
-        hashes->names = names;
-        hashes->values = values;
-        hashes->capacity = count;
+    bool same = hashes->names != NULL && hashes->variables == variables;
+    size_t of_variables = same ? hashes->variable_chunks : count_chunks(strategy, 0, variables);
+    size_t chunks = of_variables + count_chunks(strategy, variables, count);
+    if (hashes->names == NULL || count > hashes->capacity || chunks > hashes->chunk_capacity) {
+        CADRE_TRY(get_room(hashes, count, chunks, error));
+        same = false;
     }
     hashes->count = count;
-    for (uint32_t i = 0; i < variables; i++) {
-        const char *name = strategy->variables->list[i]->name;
-        hashes->names[i] = state_hash_bytes(name, strlen(name));
-    }
-    for (uint32_t i = variables; i < count; i++) {
-        hashes->names[i] = registered_name(&strategy->state_part->registered[i - variables]);
-    }
+    hashes->variables = variables;
+    hashes->variable_chunks = of_variables;
+    hashes->hashed = 0;
+    lay_out(strategy, hashes, same ? variables : 0);
     return CADRE_OK;
 }
 
@@ -82,61 +133,83 @@ static uint64_t hash_strings(const cadre_variable *variable)
     uint64_t hash = 0;
     for (int64_t i = 0; i < variable->count; i++) {
         uint64_t size = strings[i].size;
-        hash = XXH3_64bits_withSeed(&size, sizeof size, hash);
-        hash = XXH3_64bits_withSeed(size > 0 ? strings[i].bytes : "", (size_t)size, hash);
+        hash = hash_seeded(&size, sizeof size, hash);
+        hash = hash_seeded(strings[i].bytes, (size_t)size, hash);
     }
     return hash;
+}
+
+/* The chunks of tensor `i` that are hashed in this turn. */
+static struct hash_turn turn_of(const struct state_hash_kept *kept, struct state_turn turn)
+{
+    CADRE_ASSERT(turn.of > 0);
+    size_t past = (kept->first + turn.number) % turn.of;
+    return (struct hash_turn){.first = (turn.of - past) % turn.of, .stride = turn.of};
+}
+
+static void join(struct state_hashes *hashes, uint32_t i, size_t size)
+{
+    CADRE_ASSERT(i < hashes->count);
+    hashes->values[i] = hash_join(hashes->chunks + hashes->kept[i].first, hash_chunk_count(size));
+}
+
+static void hash_here(
+    struct state_hashes *hashes, uint32_t i, const void *bytes, size_t size, struct hash_turn turn)
+{
+    CADRE_ASSERT(i < hashes->count);
+    if (turn.first < hash_chunk_count(size)) {
+        hashes->hashed += hash_chunks(bytes, size, turn, hashes->chunks + hashes->kept[i].first);
+        join(hashes, i, size);
+    }
 }
 
 static cadre_status get_staging(struct state_hashes *hashes, struct cadre_error *error)
 {
     if (hashes->staging == NULL) {
         hashes->staging_kind = TENSOR_MEMORY_PINNED;
-        hashes->staging = tensor_memory_get(TENSOR_MEMORY_PINNED, STAGING_BYTES);
+        hashes->staging = tensor_memory_get(TENSOR_MEMORY_PINNED, HASH_CHUNK_BYTES);
     }
     if (hashes->staging == NULL) {
         hashes->staging_kind = TENSOR_MEMORY_HOST;
-        hashes->staging = tensor_memory_get(TENSOR_MEMORY_HOST, STAGING_BYTES);
+        hashes->staging = tensor_memory_get(TENSOR_MEMORY_HOST, HASH_CHUNK_BYTES);
     }
     return hashes->staging != NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                      "no memory on the host to read variables on a device, %zu bytes",
-                     STAGING_BYTES);
+                     HASH_CHUNK_BYTES);
 }
 
 static cadre_status hash_from_device(const cadre_variable *variable,
-    const struct variable_component *component, struct state_hashes *hashes, uint64_t *ret_hash,
-    struct cadre_error *error)
+    const struct variable_component *component, uint32_t i, struct hash_turn turn,
+    struct state_hashes *hashes, struct cadre_error *error)
 {
+    size_t count = hash_chunk_count(variable->bytes);
     CADRE_TRY(get_staging(hashes, error));
-    XXH3_state_t *state = XXH3_createState();
-    if (state == NULL || XXH3_64bits_reset(state) != XXH_OK) {
-        XXH3_freeState(state);
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a hash");
-    }
-    cadre_status status = CADRE_OK;
-    for (size_t at = 0; status == CADRE_OK && at < variable->bytes; at += STAGING_BYTES) {
+    for (size_t chunk = turn.first; chunk < count; chunk += turn.stride) {
+        size_t at = chunk * HASH_CHUNK_BYTES;
         size_t left = variable->bytes - at;
-        size_t size = left < STAGING_BYTES ? left : STAGING_BYTES;
-        status = variable_to_host(variable, component, at, hashes->staging, size, error);
-        if (status == CADRE_OK) {
-            XXH3_64bits_update(state, hashes->staging, size);
-        }
+        size_t size = left < HASH_CHUNK_BYTES ? left : HASH_CHUNK_BYTES;
+        CADRE_TRY(variable_to_host(variable, component, at, hashes->staging, size, error));
+        hashes->chunks[hashes->kept[i].first + chunk] = hash_plain(hashes->staging, size);
+        hashes->hashed += size;
     }
-    *ret_hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return status;
+    join(hashes, i, variable->bytes);
+    return CADRE_OK;
 }
 
 static cadre_status hash_component(const cadre_variable *variable,
-    const struct variable_component *component, struct state_hashes *hashes, uint64_t *ret_hash,
-    struct cadre_error *error)
+    const struct variable_component *component, uint32_t i, struct state_turn turn,
+    struct state_hashes *hashes, struct cadre_error *error)
 {
+    struct state_hash_kept *kept = &hashes->kept[i];
+    struct hash_turn chunks = turn_of(kept, kept->writes == component->writes + 1 ? turn : whole);
     if (component->device != NULL) {
-        return hash_from_device(variable, component, hashes, ret_hash, error);
+        CADRE_TRY(hash_from_device(variable, component, i, chunks, hashes, error));
+    } else {
+        hash_here(hashes, i, component->value, variable->bytes, chunks);
     }
-    *ret_hash = state_hash_bytes(component->value, variable->bytes);
+    kept->writes = component->writes + 1;
     return CADRE_OK;
 }
 
@@ -148,8 +221,8 @@ static bool is_own(const cadre_variable *variable)
     return variable->component_count > 1 && !variable->on_read;
 }
 
-cadre_status state_hash_shared(
-    const cadre_strategy *strategy, struct state_hashes *hashes, struct cadre_error *error)
+cadre_status state_hash_shared(const cadre_strategy *strategy, struct state_turn turn,
+    struct state_hashes *hashes, struct cadre_error *error)
 {
     uint32_t variables = strategy->variables->count;
     CADRE_ASSERT(hashes->count == variables + strategy->state_part->registered_count);
@@ -160,25 +233,25 @@ cadre_status state_hash_shared(
         } else if (!is_own(variable)) {
             const struct variable_component *component =
                 variable->on_read ? &variable->total : &variable->components[0];
-            CADRE_TRY(hash_component(variable, component, hashes, &hashes->values[i], error));
+            CADRE_TRY(hash_component(variable, component, i, turn, hashes, error));
         }
     }
     for (uint32_t i = variables; i < hashes->count; i++) {
         const struct registered_state *state = &strategy->state_part->registered[i - variables];
-        hashes->values[i] = state_hash_bytes(registered_data(state), state->size);
+        hash_here(hashes, i, registered_data(state), state->size, turn_of(&hashes->kept[i], whole));
     }
     return CADRE_OK;
 }
 
-cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local,
+cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local, struct state_turn turn,
     struct state_hashes *hashes, struct cadre_error *error)
 {
     CADRE_ASSERT(local < strategy->local_replicas);
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
         if (variable->dtype != CADRE_STRING && is_own(variable)) {
-            CADRE_TRY(hash_component(
-                variable, &variable->components[local], hashes, &hashes->values[i], error));
+            CADRE_TRY(
+                hash_component(variable, &variable->components[local], i, turn, hashes, error));
         }
     }
     return CADRE_OK;
@@ -200,8 +273,8 @@ cadre_status state_hash_all(const cadre_strategy *strategy, uint32_t local,
     struct state_hashes *hashes, struct cadre_error *error)
 {
     CADRE_TRY(state_hash_prepare(strategy, hashes, error));
-    CADRE_TRY(state_hash_shared(strategy, hashes, error));
-    return state_hash_own(strategy, local, hashes, error);
+    CADRE_TRY(state_hash_shared(strategy, whole, hashes, error));
+    return state_hash_own(strategy, local, whole, hashes, error);
 }
 
 uint64_t state_digest(const struct state_hashes *hashes)
@@ -209,7 +282,7 @@ uint64_t state_digest(const struct state_hashes *hashes)
     uint64_t digest = 0;
     for (uint32_t i = 0; i < hashes->count; i++) {
         const uint64_t words[2] = {hashes->names[i], hashes->values[i]};
-        digest = XXH3_64bits_withSeed(words, sizeof words, digest);
+        digest = hash_seeded(words, sizeof words, digest);
     }
     return digest != 0 ? digest : 1;
 }
@@ -222,6 +295,11 @@ void state_hash_strings(const cadre_strategy *strategy, struct state_hashes *has
             hashes->values[i] = hash_strings(strategy->variables->list[i]);
         }
     }
+}
+
+void state_hash_copied(struct state_hashes *hashes, uint32_t i, const void *bytes, size_t size)
+{
+    hash_here(hashes, i, bytes, size, turn_of(&hashes->kept[i], whole));
 }
 
 const char *state_tensor_text(

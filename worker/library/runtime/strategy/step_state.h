@@ -33,6 +33,7 @@ struct step {
     bool equal;               /* the digests of all replicas were told, and are */
     uint32_t compares_in;     /* steps from this one to the next that is compared: what the chief
                                  tells, 0 of others; then what it told */
+    bool compares_whole;      /* that one hashes all of the state, likewise */
     struct verified verified; /* the newest in this generation; digest 0: none */
     atomic_bool admitted;
     /* Collectives of the replica that returned with the fewest; UINT32_MAX: none has returned. A

@@ -23,9 +23,8 @@ cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error);
 
 /* The component's value := , +=, -= `from`, each wherever it is. */
-cadre_status assign_write(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, cadre_assignment how,
-    struct cadre_error *error);
+cadre_status assign_write(const cadre_variable *variable, struct variable_component *component,
+    const cadre_tensor *from, cadre_assignment how, struct cadre_error *error);
 
 /* The key of all that must be equal on all replicas, and the value in words: "0.5", "a value of
  * digest 1c0ffee5"; where each replica has its own, how it is assigned. */

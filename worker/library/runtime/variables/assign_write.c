@@ -57,9 +57,8 @@ static cadre_status bring(struct device *device, const cadre_tensor *from, cadre
     return status;
 }
 
-cadre_status assign_write(const cadre_variable *variable,
-    const struct variable_component *component, const cadre_tensor *from, cadre_assignment how,
-    struct cadre_error *error)
+cadre_status assign_write(const cadre_variable *variable, struct variable_component *component,
+    const cadre_tensor *from, cadre_assignment how, struct cadre_error *error)
 {
     struct device *device = component->device;
     struct device *source = tensor_device(from);

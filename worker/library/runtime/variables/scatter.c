@@ -25,8 +25,7 @@ struct scatter {
 
 /* Rows are changed on the host: a component on a device comes there and goes back, all of it. */
 static cadre_status scatter_component(const struct scatter *scatter,
-    const struct variable_component *component, const cadre_sparse *value,
-    struct cadre_error *error)
+    struct variable_component *component, const cadre_sparse *value, struct cadre_error *error)
 {
     CADRE_ASSERT(tensor_device(value->values) == NULL);
     CADRE_ASSERT(tensor_device(value->indices) == NULL);

@@ -19,9 +19,10 @@ struct variable_host;
 struct variable_component {
     struct device *device; /* in whose memory value and kept lie; NULL: the host's */
     void *value;
-    void *kept;   /* the value before this step; NULL until it is needed the first time */
-    bool written; /* in this step: `kept` is what it was */
-    bool settled; /* on-read: the step wrote the total too, so this change is no news to it */
+    void *kept;      /* the value before this step; NULL until it is needed the first time */
+    uint64_t writes; /* a count of them, behind each: who keeps a hash of the value knows its age */
+    bool written;    /* in this step: `kept` is what it was */
+    bool settled;    /* on-read: the step wrote the total too, so this change is no news to it */
     bool rebased; /* on-read, a sum: likewise in the middle of a step; `delta` is the value then */
     bool undone;  /* on-read: `kept` is what an interrupted step wrote, for others may apply it */
     void *delta;  /* on-read: what this replica adds at the end of a step; then what all did */

@@ -41,11 +41,12 @@ cadre_status variable_to_host(const cadre_variable *variable,
 }
 
 cadre_status variable_from_host(const cadre_variable *variable,
-    const struct variable_component *component, size_t offset, const void *from, size_t bytes,
+    struct variable_component *component, size_t offset, const void *from, size_t bytes,
     struct cadre_error *error)
 {
     CADRE_ASSERT(offset + bytes <= variable->bytes);
     char *to = (char *)component->value + offset;
+    component->writes++;
     if (component->device == NULL) {
         memcpy(to, from, bytes);
         return CADRE_OK;
@@ -112,8 +113,7 @@ cadre_status component_edit_begin(const cadre_variable *variable,
 }
 
 cadre_status component_edit_end(const cadre_variable *variable,
-    const struct variable_component *component, void *value, cadre_status how,
-    struct cadre_error *error)
+    struct variable_component *component, void *value, cadre_status how, struct cadre_error *error)
 {
     CADRE_ASSERT((component->device == NULL) == (value == component->value));
     if (component->device == NULL) {

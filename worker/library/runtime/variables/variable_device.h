@@ -19,7 +19,7 @@ cadre_status variable_to_host(const cadre_variable *variable,
 
 /* The other way; `from` may be changed when this returns. */
 cadre_status variable_from_host(const cadre_variable *variable,
-    const struct variable_component *component, size_t offset, const void *from, size_t bytes,
+    struct variable_component *component, size_t offset, const void *from, size_t bytes,
     struct cadre_error *error);
 
 /* From one of the component's places (value, kept) to the other. */
@@ -33,8 +33,7 @@ cadre_status component_copy(const cadre_variable *variable,
 cadre_status component_edit_begin(const cadre_variable *variable,
     const struct variable_component *component, void **ret_value, struct cadre_error *error);
 cadre_status component_edit_end(const cadre_variable *variable,
-    const struct variable_component *component, void *value, cadre_status how,
-    struct cadre_error *error);
+    struct variable_component *component, void *value, cadre_status how, struct cadre_error *error);
 
 /* Makes what cross-replica context reads a variable by; only of those with a component on a device
  * something. RESOURCE_EXHAUSTED. */

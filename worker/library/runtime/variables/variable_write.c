@@ -186,8 +186,10 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
         status = check_write(replica, variable, &local, &error);
     }
     if (status == CADRE_OK && is_applying(replica)) {
+        struct variable_component *component = variable_component(variable, local);
         variable_wrote(variable);
-        value = variable_component(variable, local)->value;
+        component->writes++; /* by what the function does before it returns */
+        value = component->value;
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
     } else if (variable != NULL) {
@@ -232,6 +234,7 @@ static void end_component(
         variable_wrote(variable);
     }
     component->undone = restore && (component->undone || (component->written && variable->on_read));
+    component->writes += component->written ? 1 : 0;
     component->written = false;
     component->settled = false;
     component->rebased = false;

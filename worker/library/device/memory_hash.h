@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashes of memory, which any place can compute in parallel: XXH3 (64 bits, seed 0) of each chunk
+ * of HASH_CHUNK_BYTES, the last of which may be shorter; and where there are several, XXH3 of their
+ * hashes in a row. So what is no longer than a chunk has its plain XXH3, and who keeps the chunks'
+ * hashes can bring some of them up to date. */
+#ifndef CADRE_WORKER_DEVICE_MEMORY_HASH_H
+#define CADRE_WORKER_DEVICE_MEMORY_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_CHUNK_BYTES ((size_t)65536)
+
+/* What these hashes are called where they are written. */
+#define HASH_NAME "xxh3-chunks-65536"
+
+/* XXH3 of it all at once; `bytes` may be NULL where `size` is 0. */
+uint64_t hash_plain(const void *bytes, size_t size);
+uint64_t hash_seeded(const void *bytes, size_t size, uint64_t seed);
+
+/* How many chunks it has; of nothing there is one. */
+size_t hash_chunk_count(size_t size);
+
+/* Which chunks are hashed: the one of number `first`, and each `stride`-th after it. */
+struct hash_turn {
+    size_t first;
+    size_t stride; /* from 1 on */
+};
+
+/* Sets chunks[i] of those whose turn it is. Returns how many bytes they have. */
+size_t hash_chunks(const void *bytes, size_t size, struct hash_turn turn, uint64_t chunks[]);
+
+/* The hash of memory of so many chunks. */
+uint64_t hash_join(const uint64_t chunks[], size_t count);
+
+#endif
