@@ -53,6 +53,22 @@ uint64_t kernel_piece_tiles(const void *to, uint64_t bytes);
 
 cudaError_t kernel_copy_pieces(const struct kernel_pieces *pieces, cudaStream_t stream);
 
+/* What one launch hashes: chunks of KERNEL_CHUNK_BYTES, of piece i those `stride` chunks from each
+ * to the next, from data[i] on, which is aligned to 16 bytes; first[i] is the number of its first
+ * one. */
+#define KERNEL_CHUNK_BYTES 65536
+#define KERNEL_CHUNKS_MAX  140
+struct kernel_chunks {
+    const void *data[KERNEL_CHUNKS_MAX];
+    uint64_t *hashes[KERNEL_CHUNKS_MAX];
+    uint32_t stride[KERNEL_CHUNKS_MAX];
+    uint32_t first[KERNEL_CHUNKS_MAX];
+    uint32_t count;
+    uint32_t chunks; /* of all pieces */
+};
+
+cudaError_t kernel_hash_chunks(const struct kernel_chunks *pieces, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -49,6 +49,7 @@ static struct device_ops table = {
     .arithmetic = work_arithmetic,
     .pack = work_pack,
     .unpack = work_unpack,
+    .hash = work_hash,
 };
 
 static void complete(void)

@@ -203,3 +203,58 @@ cadre_status work_unpack(const struct device_piece pieces[], size_t count, const
     cuda_leave(&scope);
     return say_pieces(result, device, count, "unpacked", error);
 }
+
+/* --- hashes --- */
+
+_Static_assert(KERNEL_CHUNK_BYTES == DEVICE_CHUNK_BYTES, "the kernel's chunks are the table's");
+
+static cudaError_t launch_chunks(struct kernel_chunks *batch, void *stream)
+{
+    cudaError_t result = batch->count > 0 ? kernel_hash_chunks(batch, stream) : cudaSuccess;
+    batch->count = 0;
+    batch->chunks = 0;
+    return result;
+}
+
+static cudaError_t add_chunks(
+    struct kernel_chunks *batch, const struct device_chunks *piece, void *stream)
+{
+    cudaError_t result = cudaSuccess;
+    if (piece->count > INT32_MAX || piece->stride > INT32_MAX) { /* 128 TiB */
+        return cudaErrorInvalidValue;
+    }
+    if (batch->count == KERNEL_CHUNKS_MAX || piece->count > INT32_MAX - batch->chunks) {
+        result = launch_chunks(batch, stream);
+    }
+    batch->data[batch->count] = piece->data;
+    batch->hashes[batch->count] = piece->hashes;
+    batch->stride[batch->count] = (uint32_t)piece->stride;
+    batch->first[batch->count++] = batch->chunks;
+    batch->chunks += (uint32_t)piece->count;
+    return result;
+}
+
+cadre_status work_hash(
+    const struct device_chunks pieces[], size_t count, void *stream, struct cadre_error *error)
+{
+    uint32_t device = 0;
+    struct cuda_scope scope;
+    struct kernel_chunks batch = {.count = 0};
+    for (size_t i = 0; i < count; i++) {
+        if (!aligned(pieces[i].data, 16) || !aligned(pieces[i].hashes, sizeof(uint64_t))) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "chunks at %p cannot be hashed to %p: addresses are aligned to 16 and 8 bytes",
+                pieces[i].data, (void *)pieces[i].hashes);
+        }
+    }
+    CADRE_TRY(streams_enter(stream, &device, &scope, error));
+    cudaError_t result = cudaSuccess;
+    for (size_t i = 0; i < count && result == cudaSuccess; i++) {
+        if (pieces[i].count > 0) {
+            result = add_chunks(&batch, &pieces[i], stream);
+        }
+    }
+    result = result == cudaSuccess ? launch_chunks(&batch, stream) : result;
+    cuda_leave(&scope);
+    return say_pieces(result, device, count, "hashed", error);
+}

@@ -17,5 +17,7 @@ cadre_status work_pack(const struct device_piece pieces[], size_t count, void *p
     struct cadre_error *error);
 cadre_status work_unpack(const struct device_piece pieces[], size_t count, const void *pack,
     void *stream, struct cadre_error *error);
+cadre_status work_hash(
+    const struct device_chunks pieces[], size_t count, void *stream, struct cadre_error *error);
 
 #endif

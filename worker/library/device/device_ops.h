@@ -28,7 +28,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 
-#define DEVICE_ABI           1 /* of everything in this file */
+#define DEVICE_ABI           2 /* of everything in this file */
 #define DEVICE_PLUGIN_ENTRY  "cadre_device_plugin"
 #define DEVICE_COMM_ID_BYTES 128
 #define DEVICES_MAX          64 /* of one process */
@@ -59,6 +59,16 @@ struct device_piece {
     void *data;
     size_t offset;
     size_t bytes;
+};
+
+/* Chunks of DEVICE_CHUNK_BYTES that are hashed: `count` of them, the first at `data`, `stride`
+ * chunks from each to the next. */
+#define DEVICE_CHUNK_BYTES 65536
+struct device_chunks {
+    const void *data;
+    size_t stride;
+    size_t count;
+    uint64_t *hashes; /* [count] */
 };
 
 /* One vector of a collective, of `count` elements; `to` may be `from`. */
@@ -197,6 +207,11 @@ struct device_ops {
         struct cadre_error *error);
     cadre_status (*unpack)(const struct device_piece pieces[], size_t count, const void *pack,
         void *stream, struct cadre_error *error);
+    /* hashes[i] = XXH3 (64 bits, seed 0) of the i-th chunk, the very bits that the host gets.
+     * Chunks and hashes are in memory of the stream's device, aligned to 16 and 8 bytes
+     * (INVALID_ARGUMENT). */
+    cadre_status (*hash)(
+        const struct device_chunks pieces[], size_t count, void *stream, struct cadre_error *error);
 
     const struct device_comm_ops *comm; /* NULL: see device_driver.collectives_from */
 };

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HASH_CHUNK_BYTES ((size_t)65536)
+#include "worker/library/device/device_ops.h"
+
+#define HASH_CHUNK_BYTES ((size_t)DEVICE_CHUNK_BYTES)
 
 /* What these hashes are called where they are written. */
 #define HASH_NAME "xxh3-chunks-65536"
