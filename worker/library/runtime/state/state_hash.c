@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/device/device_hash.h"
 #include "worker/library/device/memory_hash.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_device.h"
 
 static const struct state_turn whole = {.number = 0, .of = 1};
 
@@ -22,10 +22,15 @@ static void free_room(struct state_hashes *hashes)
     free(hashes->values);
     free(hashes->kept);
     free(hashes->chunks);
+    free(hashes->pieces);
+    free(hashes->pieces_of);
     hashes->names = NULL;
     hashes->values = NULL;
     hashes->kept = NULL;
     hashes->chunks = NULL;
+    hashes->pieces = NULL;
+    hashes->pieces_of = NULL;
+    hashes->piece_count = 0;
     hashes->count = 0;
     hashes->variables = 0;
     hashes->variable_chunks = 0;
@@ -35,9 +40,6 @@ static void free_room(struct state_hashes *hashes)
 
 void state_hashes_clear(struct state_hashes *hashes)
 {
-    if (hashes->staging != NULL) {
-        tensor_memory_give(hashes->staging_kind, hashes->staging, HASH_CHUNK_BYTES);
-    }
     free_room(hashes);
     *hashes = (struct state_hashes){0};
 }
@@ -82,8 +84,10 @@ static cadre_status get_room(
     hashes->values = calloc((size_t)count + 1, sizeof *hashes->values);
     hashes->kept = calloc((size_t)count + 1, sizeof *hashes->kept);
     hashes->chunks = calloc(chunks + 1, sizeof *hashes->chunks);
+    hashes->pieces = calloc((size_t)count + 1, sizeof *hashes->pieces);
+    hashes->pieces_of = calloc((size_t)count + 1, sizeof *hashes->pieces_of);
     if (hashes->names == NULL || hashes->values == NULL || hashes->kept == NULL ||
-        hashes->chunks == NULL) {
+        hashes->chunks == NULL || hashes->pieces == NULL || hashes->pieces_of == NULL) {
         free_room(hashes);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the hashes of %u tensors", count);
@@ -163,54 +167,54 @@ static void hash_here(
     }
 }
 
-static cadre_status get_staging(struct state_hashes *hashes, struct cadre_error *error)
+/* All that is on a device is hashed at once, by hash_pieces. */
+static void add_piece(struct state_hashes *hashes, uint32_t i, const cadre_variable *variable,
+    const struct variable_component *component, struct hash_turn turn)
 {
-    if (hashes->staging == NULL) {
-        hashes->staging_kind = TENSOR_MEMORY_PINNED;
-        hashes->staging = tensor_memory_get(TENSOR_MEMORY_PINNED, HASH_CHUNK_BYTES);
+    if (turn.first < hash_chunk_count(variable->bytes)) {
+        CADRE_ASSERT(hashes->piece_count < hashes->capacity);
+        CADRE_ASSERT(hashes->piece_count == 0 || hashes->device == component->device);
+        hashes->device = component->device; /* of one replica */
+        hashes->pieces_of[hashes->piece_count] = i;
+        hashes->pieces[hashes->piece_count++] = (struct device_hashed){.data = component->value,
+            .size = variable->bytes,
+            .turn = turn,
+            .chunks = hashes->chunks + hashes->kept[i].first};
     }
-    if (hashes->staging == NULL) {
-        hashes->staging_kind = TENSOR_MEMORY_HOST;
-        hashes->staging = tensor_memory_get(TENSOR_MEMORY_HOST, HASH_CHUNK_BYTES);
-    }
-    return hashes->staging != NULL
-               ? CADRE_OK
-               : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                     "no memory on the host to read variables on a device, %zu bytes",
-                     HASH_CHUNK_BYTES);
 }
 
-static cadre_status hash_from_device(const cadre_variable *variable,
-    const struct variable_component *component, uint32_t i, struct hash_turn turn,
-    struct state_hashes *hashes, struct cadre_error *error)
+static cadre_status hash_pieces(struct state_hashes *hashes, struct cadre_error *error)
 {
-    size_t count = hash_chunk_count(variable->bytes);
-    CADRE_TRY(get_staging(hashes, error));
-    for (size_t chunk = turn.first; chunk < count; chunk += turn.stride) {
-        size_t at = chunk * HASH_CHUNK_BYTES;
-        size_t left = variable->bytes - at;
-        size_t size = left < HASH_CHUNK_BYTES ? left : HASH_CHUNK_BYTES;
-        CADRE_TRY(variable_to_host(variable, component, at, hashes->staging, size, error));
-        hashes->chunks[hashes->kept[i].first + chunk] = hash_plain(hashes->staging, size);
-        hashes->hashed += size;
+    uint32_t count = hashes->piece_count;
+    hashes->piece_count = 0;
+    if (count == 0) {
+        return CADRE_OK;
     }
-    join(hashes, i, variable->bytes);
-    return CADRE_OK;
+    cadre_status status =
+        device_hash(hashes->device, hashes->pieces, count, &hashes->hashed, error);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t i = hashes->pieces_of[k];
+        if (status == CADRE_OK) {
+            join(hashes, i, hashes->pieces[k].size);
+        } else {
+            hashes->kept[i].writes = 0; /* nothing is known of it */
+        }
+    }
+    return status;
 }
 
-static cadre_status hash_component(const cadre_variable *variable,
+static void hash_component(const cadre_variable *variable,
     const struct variable_component *component, uint32_t i, struct state_turn turn,
-    struct state_hashes *hashes, struct cadre_error *error)
+    struct state_hashes *hashes)
 {
     struct state_hash_kept *kept = &hashes->kept[i];
     struct hash_turn chunks = turn_of(kept, kept->writes == component->writes + 1 ? turn : whole);
     if (component->device != NULL) {
-        CADRE_TRY(hash_from_device(variable, component, i, chunks, hashes, error));
+        add_piece(hashes, i, variable, component, chunks);
     } else {
         hash_here(hashes, i, component->value, variable->bytes, chunks);
     }
     kept->writes = component->writes + 1;
-    return CADRE_OK;
 }
 
 /* --- all of them --- */
@@ -233,14 +237,14 @@ cadre_status state_hash_shared(const cadre_strategy *strategy, struct state_turn
         } else if (!is_own(variable)) {
             const struct variable_component *component =
                 variable->on_read ? &variable->total : &variable->components[0];
-            CADRE_TRY(hash_component(variable, component, i, turn, hashes, error));
+            hash_component(variable, component, i, turn, hashes);
         }
     }
     for (uint32_t i = variables; i < hashes->count; i++) {
         const struct registered_state *state = &strategy->state_part->registered[i - variables];
         hash_here(hashes, i, registered_data(state), state->size, turn_of(&hashes->kept[i], whole));
     }
-    return CADRE_OK;
+    return hash_pieces(hashes, error);
 }
 
 cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local, struct state_turn turn,
@@ -250,11 +254,10 @@ cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local, stru
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
         if (variable->dtype != CADRE_STRING && is_own(variable)) {
-            CADRE_TRY(
-                hash_component(variable, &variable->components[local], i, turn, hashes, error));
+            hash_component(variable, &variable->components[local], i, turn, hashes);
         }
     }
-    return CADRE_OK;
+    return hash_pieces(hashes, error);
 }
 
 void state_hash_share(

@@ -18,7 +18,9 @@
 
 #include "cadre/strategy.h"
 #include "common/base/error.h"
-#include "worker/library/device/tensor_memory.h"
+
+struct device;
+struct device_hashed;
 
 /* What is kept of one tensor. */
 struct state_hash_kept {
@@ -36,10 +38,12 @@ struct state_hashes {
     uint32_t variables; /* of them, which come first */
     uint32_t capacity;
     size_t chunk_capacity;
-    size_t variable_chunks; /* of them */
-    size_t hashed;          /* bytes, since state_hash_prepare */
-    void *staging;          /* what lies on a device comes through it; NULL: not needed yet */
-    enum tensor_memory_kind staging_kind;
+    size_t variable_chunks;       /* of them */
+    size_t hashed;                /* bytes, since state_hash_prepare */
+    struct device_hashed *pieces; /* of variables on a device, that are to be hashed */
+    uint32_t *pieces_of;          /* which tensors they are */
+    uint32_t piece_count;
+    struct device *device; /* whose memory they are in */
 };
 
 void state_hashes_clear(struct state_hashes *hashes);
