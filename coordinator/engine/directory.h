@@ -8,6 +8,7 @@
 #include "common/wire/wire.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/directory_shards.h"
+#include "coordinator/engine/outdated.h"
 #include "coordinator/store/store.h"
 
 struct directory_task {
@@ -60,13 +61,7 @@ struct directory_entry {
     struct directory_shards shards;
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
-    /* What is told in this turn, and told last. */
-    struct directory_newest {
-        struct directory_told {
-            size_t action;
-            struct generation generation;
-        } release, members, members_of_chief; /* to all of a kind; to the chief, alone or not */
-    } newest;
+    struct newest_words newest;
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */
     uint32_t roster;  /* of the newest generation */

@@ -6,6 +6,7 @@
 #include "coordinator/engine/directory.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/hold.h"
+#include "coordinator/engine/places.h"
 
 /* What people are told of a worker and the core does not need. */
 struct worker_detail {
@@ -20,13 +21,10 @@ struct worker_detail {
     uint64_t certificate_ends_us;
 };
 
-/* Where the tasks of a record were placed, or who is in its roster, as it was when the core said
- * so: a later step of the same turn may change it. */
+/* What is kept beside a record. */
 struct turn_places {
     size_t action; /* index of the record in the turn */
-    struct store_place *places;
-    char (*workers)[LIMIT_NAME_BYTES]; /* what the places point to; NULL in a roster */
-    size_t count;
+    struct places of;
 };
 
 /* What engine_verify handed out last. */
@@ -118,18 +116,6 @@ void engine_step(struct engine *engine, const struct core_event *event);
 
 /* speak.c: one action that is no record. */
 void engine_speak(struct engine *engine, const struct core_action *action);
-
-void engine_send_down(
-    const struct engine *engine, struct link_id link, const struct agent_down *down);
-/* The same for a restarted coordinator; no record holds it. */
-void engine_derive_key(const struct engine *engine, struct job_id job, struct generation generation,
-    uint8_t ret_key[LIMIT_JOB_KEY_BYTES]);
-
-/* speak_crew.c: MEMBERS, and the byes of those that are in no roster. */
-void engine_tell_crew(
-    struct engine *engine, const struct core_action *action, const struct core_job_view *view);
-/* To one worker, or (0) to all that are connected. */
-void engine_forget(struct engine *engine, struct job_id job, struct link_id link);
 
 /* records.c: takes notice of what the core decided, the action `action` of the turn, at once. */
 void engine_note_record(struct engine *engine, size_t action);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The records of a turn: what the directory takes notice of at once, and what the store is told
  * when the turn ends. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,80 +10,44 @@
 
 /* ---- who was placed where ---- */
 
-/* Room for the places of the record at `action`; NULL: no memory, and the engine is broken. */
-static struct turn_places *new_places(struct engine *engine, size_t action, uint32_t tasks)
+/* NULL: no memory, and the engine is broken. */
+static const struct places *keep_places(struct engine *engine, size_t action)
 {
+    const struct core_record *record = &engine->turn.items[action].record;
     if (engine->place_count == engine->place_capacity) {
         size_t capacity = engine->place_capacity > 0 ? engine->place_capacity * 2 : 4;
         struct turn_places *grown = realloc(engine->places, capacity * sizeof *grown);
         engine->places = grown != NULL ? grown : engine->places;
         engine->place_capacity = grown != NULL ? capacity : engine->place_capacity;
     }
-    struct turn_places made = {.action = action,
-        .places = calloc((size_t)tasks + 1, sizeof *made.places),
-        .workers = calloc((size_t)tasks + 1, sizeof *made.workers)};
-    if (engine->place_count == engine->place_capacity || made.places == NULL ||
-        made.workers == NULL) {
+    struct places made;
+    bool kept = places_keep(engine->core, record, &made);
+    if (engine->place_count == engine->place_capacity || !kept) {
         struct cadre_error error;
-        cadre_error_set(
-            &error, CADRE_RESOURCE_EXHAUSTED, "no memory to record the places of %u tasks", tasks);
+        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory to record the places of job %llu", (unsigned long long)record->job.n);
         engine_break(engine, &error);
-        free(made.places);
-        free(made.workers);
+        places_drop(&made);
         return NULL;
     }
-    engine->places[engine->place_count] = made;
-    return &engine->places[engine->place_count++];
+    struct turn_places *at = &engine->places[engine->place_count++];
+    *at = (struct turn_places){.action = action, .of = made};
+    return &at->of;
 }
 
-static void add_place(
-    struct turn_places *places, const struct core_task_view *task, const char *worker)
+static void note_started(struct engine *engine, struct directory_entry *entry, size_t action)
 {
-    snprintf(places->workers[places->count], LIMIT_NAME_BYTES, "%s", worker);
-    places->places[places->count] = (struct store_place){.slot = task->slot,
-        .incarnation = task->incarnation,
-        .lives = task->lives,
-        .lives_in = task->lives_in,
-        .worker = places->workers[places->count]};
-    places->count++;
-}
-
-static void keep_started(struct engine *engine, struct directory_entry *entry, size_t action)
-{
-    struct core_job_view view;
-    if (!core_job(engine->core, entry->id, &view)) {
-        return; /* it ended in the same step */
-    }
-    struct turn_places *places = new_places(engine, action, view.tasks);
-    for (uint32_t slot = 0; places != NULL && slot < view.tasks; slot++) {
-        struct core_task_view task;
-        core_job_task(engine->core, entry->id, slot, &task);
-        if (task.worker.n != 0) {
-            add_place(places, &task, task.worker_name);
-            directory_task_place(entry, slot, task.incarnation, task.worker_name);
-        }
-    }
-}
-
-static void keep_roster(struct engine *engine, struct job_id job, size_t action)
-{
-    struct core_job_view view;
-    if (!core_job(engine->core, job, &view)) {
-        return;
-    }
-    struct turn_places *places = new_places(engine, action, view.roster);
-    for (uint32_t rank = 0; places != NULL && rank < view.roster; rank++) {
-        struct core_task_view task;
-        core_job_task(engine->core, job, core_job_member(engine->core, job, rank), &task);
-        add_place(places, &task, "");
+    const struct places *places = keep_places(engine, action);
+    for (size_t i = 0; places != NULL && i < places->count; i++) {
+        const struct store_place *place = &places->items[i];
+        directory_task_place(entry, place->slot, place->incarnation, place->worker);
     }
 }
 
 void engine_drop_places(struct engine *engine)
 {
     for (size_t i = 0; i < engine->place_count; i++) {
-        free(engine->places[i].places);
-        free(engine->places[i].workers);
+        places_drop(&engine->places[i].of);
     }
     engine->place_count = 0;
 }
@@ -147,7 +110,7 @@ void engine_note_record(struct engine *engine, size_t action)
     switch (record->type) {
     case CORE_RECORD_STARTED:
         entry->started_us = clock_wall_us();
-        keep_started(engine, entry, action);
+        note_started(engine, entry, action);
         break;
     case CORE_RECORD_QUEUED:
         entry->started_us = 0;
@@ -163,7 +126,7 @@ void engine_note_record(struct engine *engine, size_t action)
         if (entry->verified.position > record->plan.resume) {
             entry->verified = (struct verified){0};
         }
-        keep_roster(engine, record->job, action);
+        (void)keep_places(engine, action);
         break;
     case CORE_RECORD_CHECKPOINT:
         note_checkpoint(engine, entry, &record->checkpoint);
@@ -209,7 +172,7 @@ void engine_note_record(struct engine *engine, size_t action)
 
 /* ---- for the store ---- */
 
-static const struct turn_places *places_of(const struct engine *engine, size_t action)
+static const struct places *places_of(const struct engine *engine, size_t action)
 {
     size_t low = 0;
     size_t high = engine->place_count;
@@ -222,7 +185,7 @@ static const struct turn_places *places_of(const struct engine *engine, size_t a
         }
     }
     bool found = low < engine->place_count && engine->places[low].action == action;
-    return found ? &engine->places[low] : NULL;
+    return found ? &engine->places[low].of : NULL;
 }
 
 void engine_fill_record(const struct engine *engine, size_t action, struct store_record *ret_record)
@@ -234,7 +197,6 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
         return;
     }
     CADRE_ASSERT(entry != NULL);
-    const struct turn_places *places = NULL;
     switch (record->type) {
     case CORE_RECORD_JOB:
         ret_record->wall_us = entry->submitted_us;
@@ -243,11 +205,9 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
         break;
     case CORE_RECORD_STARTED:
         ret_record->wall_us = entry->started_us;
-        places = places_of(engine, action);
         break;
     case CORE_RECORD_PLAN:
         ret_record->wall_us = clock_wall_us();
-        places = places_of(engine, action);
         break;
     case CORE_RECORD_ENDING:
         ret_record->committed = entry->position;
@@ -258,8 +218,8 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
     default:
         break;
     }
+    const struct places *places = places_wanted(record) ? places_of(engine, action) : NULL;
     if (places != NULL) {
-        ret_record->places = places->places;
-        ret_record->place_count = places->count;
+        places_fill(places, ret_record);
     }
 }

@@ -191,67 +191,11 @@ static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
     return commit(engine, error);
 }
 
-static bool is_tell(const struct core_action *action, enum core_tell tell)
+static struct newest_words *newest_words(void *user, struct job_id job)
 {
-    return action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == tell;
-}
-
-/* NULL: what the action tells is never outdated. */
-static struct directory_newest *newest_of(
-    const struct engine *engine, const struct core_action *action)
-{
-    bool release = is_tell(action, CORE_TELL_RELEASE) && !action->tell_job.one;
-    if (!release && !is_tell(action, CORE_TELL_MEMBERS)) {
-        return NULL;
-    }
-    struct directory_entry *entry = directory_find(&engine->directory, action->tell_job.job);
+    const struct engine *engine = user;
+    struct directory_entry *entry = directory_find(&engine->directory, job);
     return entry != NULL ? &entry->newest : NULL;
-}
-
-static bool to_chief(const struct core_action *action)
-{
-    return action->tell_job.one && action->tell_job.slot == 0;
-}
-
-/* A later release of the same job in this turn says everything an earlier one does, and so does a
- * later list of its members to the same tasks, or to all. */
-static void note_newest(const struct engine *engine)
-{
-    for (size_t i = 0; i < engine->turn.count; i++) {
-        struct directory_newest *newest = newest_of(engine, &engine->turn.items[i]);
-        if (newest != NULL) {
-            *newest = (struct directory_newest){0}; /* of the last turn */
-        }
-    }
-    for (size_t i = 0; i < engine->turn.count; i++) {
-        const struct core_action *action = &engine->turn.items[i];
-        struct directory_newest *newest = newest_of(engine, action);
-        const struct directory_told told = {i, action->tell_job.generation};
-        if (newest == NULL) {
-            continue;
-        }
-        if (is_tell(action, CORE_TELL_RELEASE)) {
-            newest->release = told;
-        } else if (!action->tell_job.one) {
-            newest->members = told;
-            newest->members_of_chief = told;
-        } else if (to_chief(action)) {
-            newest->members_of_chief = told;
-        }
-    }
-}
-
-static bool is_outdated(const struct engine *engine, size_t index)
-{
-    const struct core_action *action = &engine->turn.items[index];
-    const struct directory_newest *newest = newest_of(engine, action);
-    if (newest == NULL) {
-        return false;
-    }
-    const struct directory_told *told = is_tell(action, CORE_TELL_RELEASE) ? &newest->release
-                                        : to_chief(action) ? &newest->members_of_chief
-                                                           : &newest->members;
-    return told->action > index && generation_equal(told->generation, action->tell_job.generation);
 }
 
 static void count_releases(struct engine *engine, uint64_t releases)
@@ -302,13 +246,14 @@ static bool is_idle(const struct engine *engine)
 static void speak_turn(struct engine *engine)
 {
     uint64_t releases = 0;
-    note_newest(engine);
+    const struct newest_of newest = {.find = newest_words, .user = engine};
+    outdated_note(&engine->turn, &newest);
     for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
         engine->surplus_jobs = engine->surplus_jobs || action->type == CORE_ACTION_JOB_ENDED;
-        if (action->type != CORE_ACTION_RECORD && !is_outdated(engine, i)) {
+        if (action->type != CORE_ACTION_RECORD && !outdated_is(&engine->turn, i, &newest)) {
             engine_speak(engine, action);
-            releases += is_tell(action, CORE_TELL_RELEASE) ? 1 : 0;
+            releases += outdated_is_tell(action, CORE_TELL_RELEASE) ? 1 : 0;
         }
     }
     count_releases(engine, releases);

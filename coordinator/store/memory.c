@@ -11,7 +11,6 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "coordinator/store/memory_job.h"
-#include "coordinator/store/restore.h"
 
 struct held_job {
     struct held_job *next; /* in order of id */
@@ -269,52 +268,18 @@ static cadre_status memory_commit(struct store *store, const struct store_record
 
 /* ---- reading ---- */
 
-static void note_epoch(void *user, const struct store_epoch *epoch)
-{
-    restore_note_stream(user, &epoch->cursor, epoch->feed.steps);
-}
-
 static cadre_status visit_job(const struct held_job *held,
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
     void *user, struct cadre_error *error)
 {
-    const struct memory_job *job = &held->now;
-    const struct rows *places = &job->tables[TABLE_PLACES];
-    const struct rows *ends = &job->tables[TABLE_ENDS];
-    const struct rows *checkpoints = &job->tables[TABLE_CHECKPOINTS];
-    struct store_job view = job->row;
-    struct core_restore_job *restore = &view.restore;
-    struct restore_streams streams = {.count = 0};
-    struct core_restore_task *tasks = allocate(places->count + 1, sizeof *tasks);
-    if (tasks == NULL) {
+    struct memory_view view;
+    if (!memory_view_make(&held->now, &view)) {
         return no_memory(held->id, error);
     }
-    memory_job_tasks(job, tasks);
-    memory_job_walk(job, &(struct store_walk){.epoch_row = note_epoch, .user = &streams});
-    for (size_t i = 0; i < ends->count; i++) {
-        restore_note_stream(&streams, rows_at(ends, i), 0);
-    }
-    restore_note_stream(&streams, &restore->cursor, 0);
-    restore->roster = (uint32_t)job->tables[TABLE_MEMBERS].count;
-    restore->tasks = tasks;
-    restore->task_count = places->count;
-    restore->streams = streams.items;
-    restore->stream_count = streams.count;
-    restore->has_control =
-        restore->halt_kind != HALT_NONE && generation_equal(job->control_of, restore->generation);
-    restore->has_checkpoint = checkpoints->count > 0 || view.restores;
-    restore->checkpoint = checkpoints->count > 0 ? *(struct core_checkpoint *)rows_at(
-                                                       checkpoints, checkpoints->count - 1)
-                                                 : view.origin;
-    restore->lost = view.lost.position;
-    restore->verified = memory_job_verified(job);
-    restore_note_verified(restore);
-    view.spec = held->spec;
-    view.spec_bytes = held->spec_bytes;
-    view.text = job->text;
-    view.position = restore_committed(restore, memory_job_fed(job), job->ending_at);
-    cadre_status status = visit(user, &view, error);
-    free(tasks);
+    view.row.spec = held->spec;
+    view.row.spec_bytes = held->spec_bytes;
+    cadre_status status = visit(user, &view.row, error);
+    memory_view_free(&view);
     return status;
 }
 
@@ -381,10 +346,7 @@ static cadre_status memory_drop_checkpoint(
     struct held_job *job;
     CADRE_TRY(get(memory_of(store), id, &job, error));
     CADRE_TRY(keep_durable(job, error));
-    struct rows *checkpoints = &job->now.tables[TABLE_CHECKPOINTS];
-    size_t before = checkpoints->count;
-    rows_filter(checkpoints, memory_job_is_another, &position);
-    if (checkpoints->count == before) {
+    if (!memory_job_drop_checkpoint(&job->now, position)) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
             "the store has no checkpoint of job %llu at step %llu", (unsigned long long)id.n,
             (unsigned long long)position);

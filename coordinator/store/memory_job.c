@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "coordinator/store/restore.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
@@ -272,9 +271,17 @@ static bool is_other_run(const void *item, const void *user)
            epoch->cursor.begin >= run->cursor.begin;
 }
 
-bool memory_job_is_another(const void *item, const void *user)
+static bool is_another(const void *item, const void *user)
 {
     return ((const struct core_checkpoint *)item)->position != *(const uint64_t *)user;
+}
+
+bool memory_job_drop_checkpoint(struct memory_job *job, uint64_t position)
+{
+    struct rows *checkpoints = &job->tables[TABLE_CHECKPOINTS];
+    size_t before = checkpoints->count;
+    rows_filter(checkpoints, is_another, &position);
+    return checkpoints->count < before;
 }
 
 /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
@@ -427,7 +434,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         apply_checkpoint(job, &core->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        rows_filter(&job->tables[TABLE_CHECKPOINTS], memory_job_is_another, &core->lost.position);
+        (void)memory_job_drop_checkpoint(job, core->lost.position);
         if (core->lost.position >= job->row.lost.position) {
             job->row.lost = core->lost;
         }
@@ -458,49 +465,4 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         apply_ended(job, record);
         break;
     }
-}
-
-/* ---- reading ---- */
-
-void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks)
-{
-    const struct rows *places = &job->tables[TABLE_PLACES];
-    for (size_t i = 0; i < places->count; i++) {
-        const struct place_row *place = rows_at(places, i);
-        const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &place->slot);
-        ret_tasks[i] = (struct core_restore_task){.slot = place->slot,
-            .incarnation = place->incarnation,
-            .rank = UINT32_MAX,
-            .gone = exit != NULL && exit->incarnation >= place->incarnation,
-            .lost =
-                exit != NULL && exit->incarnation >= place->incarnation && exit->state == TASK_LOST,
-            .lives = place->lives,
-            .lives_in = place->lives_in,
-            .backed = place->backed};
-        memcpy(ret_tasks[i].worker, place->worker, sizeof place->worker);
-    }
-    const struct rows *members = &job->tables[TABLE_MEMBERS];
-    for (size_t i = 0; i < members->count; i++) {
-        const struct member_row *member = rows_at(members, i);
-        restore_note_rank(
-            ret_tasks, places->count, member->slot, member->incarnation, member->rank);
-    }
-}
-
-struct verified memory_job_verified(const struct memory_job *job)
-{
-    const struct rows *rows = &job->tables[TABLE_VERIFIED];
-    return rows->count > 0 ? *(const struct verified *)rows_at(rows, rows->count - 1)
-                           : (struct verified){0};
-}
-
-uint64_t memory_job_fed(const struct memory_job *job)
-{
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
-    uint64_t fed = 0;
-    for (size_t i = 0; i < feeds->count; i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        restore_note_fed(&job->row.restore, &run->cursor, run->feed.steps, &fed);
-    }
-    return fed;
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_COORDINATOR_STORE_MEMORY_JOB_H
 #define CADRE_COORDINATOR_STORE_MEMORY_JOB_H
 
+#include "coordinator/store/restore.h"
 #include "coordinator/store/rows.h"
 #include "coordinator/store/store.h"
 
@@ -62,10 +63,22 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
 /* What was prepared and not applied is not wanted. */
 void memory_job_settle(struct memory_job *job);
 
-/* The tasks, as a start needs them, into `ret_tasks`, which has room for as many as were placed. */
-void memory_job_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks);
-/* The farthest position that a feed tells of. */
-uint64_t memory_job_fed(const struct memory_job *job);
+/* Forgets one of its checkpoints; false: there is none of this position. */
+bool memory_job_drop_checkpoint(struct memory_job *job, uint64_t position);
+
+/* memory_view.c: what a start is told of the job, but its spec. The row points into the rest of the
+ * view, and into the job. */
+struct memory_view {
+    struct store_job row;
+    struct restore_streams streams;
+    struct core_restore_task *tasks;
+};
+
+/* One of its tasks, without its rank; false: it has no place. */
+bool memory_job_task(
+    const struct memory_job *job, uint32_t slot, struct core_restore_task *ret_task);
+bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view);
+void memory_view_free(struct memory_view *view);
 /* The newest of the positions whose states were found equal; all zero: none was. */
 struct verified memory_job_verified(const struct memory_job *job);
 /* Of epochs the newest run, with what is known of the epoch's end. */
@@ -73,7 +86,5 @@ void memory_job_walk(const struct memory_job *job, const struct store_walk *walk
 
 /* For rows: of two cursors, by (stream, epoch). */
 int memory_job_by_epoch(const void *a, const void *b);
-/* For rows_filter: the checkpoint `item` is not the one of the position `user`. */
-bool memory_job_is_another(const void *item, const void *user);
 
 #endif

@@ -198,7 +198,7 @@ void check_started(struct sim *sim, const struct job *job)
 static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
 {
     for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
-        const struct stored_task *task = &job->stored->tasks[slot];
+        const struct core_restore_task *task = &job->stored->tasks[slot];
         bool member = task->incarnation != 0 && task->rank != NOBODY && !task->gone && !task->lost;
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
@@ -224,7 +224,7 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
         return;
     }
     const struct agent *a = &sim->agents[process->agent];
-    const struct stored_task *task = &job->stored->tasks[record->task_exit.slot];
+    const struct core_restore_task *task = &job->stored->tasks[record->task_exit.slot];
     bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                  !process->ending && !process->stopped && a->alive;
     bool member = task->rank != NOBODY && process->core.clean && !process->torn;

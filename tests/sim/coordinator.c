@@ -13,8 +13,7 @@ void coordinator_drop_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     for (size_t i = 0; i < c->turn.count; i++) {
-        free(c->places[i]);
-        c->places[i] = NULL;
+        places_drop(&c->places[i]);
     }
     c->turn.count = 0;
 }
@@ -49,7 +48,7 @@ void coordinator_boot(struct sim *sim)
     coordinator_drop_turn(sim);
     c->core = core_init(c->memory, &options);
     c->life++;
-    c->term = term_of_start(sim, sim->store.term_start + 1, c->life);
+    c->term = term_of_start(sim, sim->disk.term_start + 1, c->life);
     c->term_unstored = true;
     c->turn_open = false;
     c->pause.on = false;
@@ -117,17 +116,16 @@ static void write_turn(struct sim *sim)
             if (sim->tracing) {
                 trace_record(sim, &action->record);
             }
-            store_add(sim, &action->record, c->places[i]);
-            c->places[i] = NULL;
+            store_add(sim, &action->record, &c->places[i]);
             sync |= action->record.sync;
         }
     }
     store_commit(sim, sync);
     if (c->term_unstored && !mutant_goes_on(sim, MUTANT_TERM_UNRECORDED)) {
-        sim->store.term_start = c->term.start;
+        sim->disk.term_start = c->term.start;
         c->term_unstored = false;
     }
-    if (sim->store.count > 0 && !c->sync_armed) {
+    if (sim->disk.count > 0 && !c->sync_armed) {
         c->sync_armed = true;
         later(sim, sim->scenario.sync_us, ON_SYNC, 0, c->life, 0);
     }
@@ -159,7 +157,7 @@ void coordinator_crash(struct sim *sim, bool tail)
 {
     trace(sim, "coordinator crashes");
     if (sim->coordinator.turn_open && prng_chance(&sim->prng, 1, 2) &&
-        sim->now_us >= sim->store.full_until_us) {
+        sim->now_us >= sim->disk.full_until_us) {
         write_turn(sim); /* it crashes between its commit and the first word */
     }
     if (tail) {
@@ -210,7 +208,7 @@ static void note_submitted(struct sim *sim, const struct core_record *record)
     CADRE_ASSERT(c->submitting != NOBODY);
     struct job *job = &sim->jobs[c->submitting];
     job->id = record->job;
-    if (record->job.n <= sim->store.job_max) {
+    if (record->job.n <= sim->disk.job_max) {
         broken(sim, "IDS", "job id %llu is given out twice", (unsigned long long)record->job.n);
     }
 }
@@ -241,12 +239,10 @@ static void note_action(struct sim *sim, size_t index)
         note_welcomed(sim, action);
     } else if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
         note_submitted(sim, &action->record);
-    } else if (action->type == CORE_ACTION_RECORD && (action->record.type == CORE_RECORD_STARTED ||
-                                                         action->record.type == CORE_RECORD_PLAN)) {
-        struct job *job = job_by_id(sim, action->record.job);
-        c->places[index] = store_places(sim, job);
+    } else if (action->type == CORE_ACTION_RECORD && places_wanted(&action->record)) {
+        CADRE_ASSERT(places_keep(c->core, &action->record, &c->places[index]));
         if (action->record.type == CORE_RECORD_STARTED) {
-            note_started(sim, job);
+            note_started(sim, job_by_id(sim, action->record.job));
         }
     }
 }
@@ -276,10 +272,9 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     size_t before = c->turn.count;
     core_step(c->core, event, &c->turn);
     sim->core_events++;
-    c->places =
-        grown(c->places, &c->place_capacity, (uint32_t)c->turn.count, sizeof(struct stored_task *));
+    c->places = grown(c->places, &c->place_capacity, (uint32_t)c->turn.count, sizeof(*c->places));
     for (size_t i = before; i < c->turn.count; i++) {
-        c->places[i] = NULL;
+        c->places[i] = (struct places){0};
         note_action(sim, i);
     }
     bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;

@@ -318,8 +318,8 @@ static void fill_disk(struct sim *sim)
     uint64_t until_us = sim->now_us + length_us;
     trace(sim, "the disk of the ledger is full until %llu", (unsigned long long)until_us);
     coordinator_is_away(sim, length_us);
-    if (sim->store.full_until_us < until_us) {
-        sim->store.full_until_us = until_us;
+    if (sim->disk.full_until_us < until_us) {
+        sim->disk.full_until_us = until_us;
     }
 }
 
@@ -408,7 +408,7 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         fill_disk(sim);
         break;
     case FAULT_DISK:
-        sim->store.fails = true;
+        sim->disk.fails = true;
         break;
     case FAULT_ONE_WAY:
         cut_one_way(sim, which);

@@ -7,6 +7,8 @@
 #include "common/pure/assert.h"
 #include "common/pure/text.h"
 
+#define NOWHERE "virtual" /* an address; nobody connects */
+
 static struct message *take(struct message_pool *pool)
 {
     struct message *message = pool->free;
@@ -104,6 +106,9 @@ struct message *message_of_down(struct message_pool *pool, const struct agent_do
         message->roster = malloc(bytes + 1);
         CADRE_ASSERT(message->roster != NULL);
         memcpy(message->roster, told->plan.roster, bytes);
+        for (size_t i = 0; i < told->plan.roster_count; i++) {
+            message->roster[i].mesh_address = NOWHERE;
+        }
         told->plan.roster = message->roster;
     } else if (told->type == TASK_DOWN_WARM) {
         size_t bytes = told->warm.stream_count * sizeof(*message->streams);
@@ -116,6 +121,9 @@ struct message *message_of_down(struct message_pool *pool, const struct agent_do
         message->members = malloc(bytes + 1);
         CADRE_ASSERT(message->members != NULL);
         memcpy(message->members, told->members.members, bytes);
+        for (size_t i = 0; i < told->members.member_count; i++) {
+            message->members[i].address = NOWHERE;
+        }
         told->members.members = message->members;
     } else if (told->type == TASK_DOWN_ABORT) {
         told->reason = keep(message, 0, told->reason);

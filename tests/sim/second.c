@@ -34,7 +34,7 @@ void second_begins(struct sim *sim)
         return;
     }
     *second = (struct second){.waits = true,
-        .term = term_of_start(sim, sim->store.term_start + 1, UINT64_MAX - second->term.start),
+        .term = term_of_start(sim, sim->disk.term_start + 1, UINT64_MAX - second->term.start),
         .poll_until_us = sim->now_us + 10 * SCENARIO_LEASE_US};
     trace(sim, "somebody copies the ledger");
     coordinator_crash(sim, false);

@@ -308,7 +308,7 @@ struct coordinator {
     size_t memory_bytes;
     uint32_t life;
     struct core_actions turn;
-    struct stored_task **places; /* of each action of the turn; NULL: it needs none */
+    struct places *places; /* of each action of the turn, mostly none */
     uint32_t place_capacity;
     bool turn_open;
     struct hold hold;
@@ -323,6 +323,8 @@ struct sim {
     struct scenario scenario;
     struct queue queue;
     struct message_pool pool;
+    struct message *shared; /* what the coordinator says, to the next of those it is for */
+    struct job_spec spec;   /* as it says it */
     uint64_t now_us;
     uint64_t events;
     uint64_t core_events; /* steps of the coordinator's core */
@@ -334,7 +336,7 @@ struct sim {
         struct term term;
         uint64_t poll_until_us;
     } second;
-    struct store store;
+    struct disk disk;
     struct agent *agents;
     unsigned char *agent_memory;
     size_t agent_bytes;

@@ -9,7 +9,88 @@
 #include "common/pure/text.h"
 #include "sim.h"
 
-/* ---- what a record changes ---- */
+/* ---- what a record changes: the rows and the view are the production's ---- */
+
+static void note_feed(void *user, const struct store_epoch *epoch)
+{
+    struct stored *stored = user;
+    if (epoch->cursor.stream < STORED_STREAMS) {
+        stored->feeds[epoch->cursor.stream] = epoch->feed;
+        stored->feed_epochs[epoch->cursor.stream] = epoch->cursor.epoch;
+    }
+}
+
+static void look_at_tasks(struct stored *stored, const struct core_restore_job *restore)
+{
+    for (uint32_t i = 0; i < stored->task_count; i++) {
+        stored->tasks[i] = (struct core_restore_task){.slot = i, .rank = NOBODY};
+    }
+    for (size_t i = 0; i < restore->task_count; i++) {
+        stored->tasks[restore->tasks[i].slot] = restore->tasks[i];
+    }
+}
+
+/* What a coordinator would be told of it now, for the invariants. */
+static void look(struct stored *stored)
+{
+    struct memory_view view;
+    CADRE_ASSERT(memory_view_make(&stored->ledger, &view));
+    const struct core_restore_job *restore = &view.row.restore;
+    stored->started = restore->started;
+    stored->first_us = view.row.first_us;
+    stored->incarnation_max = restore->incarnation_max;
+    stored->restarts = restore->restarts;
+    stored->generation = restore->generation;
+    stored->resume = restore->resume;
+    stored->watermark = restore->released;
+    stored->has_control = restore->has_control;
+    stored->halt_at = restore->halt_at;
+    stored->halt_kind = restore->halt_kind;
+    stored->halt_stream = restore->halt_stream;
+    stored->done = restore->done;
+    stored->done_position = restore->done_position;
+    stored->ending = restore->ending;
+    stored->ended = view.row.ended_us != 0;
+    stored->ended_as = (struct core_ending){
+        .state = view.row.state, .code = view.row.code, .exit_code = view.row.exit_code};
+    snprintf(stored->ended_as.text, sizeof(stored->ended_as.text), "%s", view.row.text);
+    stored->has_checkpoint = restore->has_checkpoint;
+    stored->checkpoint = restore->checkpoint;
+    stored->checkpoint_count = (uint32_t)stored->ledger.tables[TABLE_CHECKPOINTS].count;
+    stored->restores = view.row.restores;
+    stored->origin = view.row.origin;
+    memset(stored->at, 0, sizeof(stored->at));
+    for (size_t i = 0; i < restore->stream_count; i++) {
+        stored->at[restore->streams[i].stream] = restore->streams[i];
+    }
+    memset(stored->feeds, 0, sizeof(stored->feeds));
+    memset(stored->feed_epochs, 0, sizeof(stored->feed_epochs));
+    memory_job_walk(&stored->ledger, &(struct store_walk){.newest_row = note_feed, .user = stored});
+    look_at_tasks(stored, restore);
+    memory_view_free(&view);
+}
+
+/* A job may have thousands of them, each of which ends. Who is another one has no rank yet. */
+static void look_at_task(struct stored *stored, uint32_t slot)
+{
+    struct core_restore_task *task = &stored->tasks[slot];
+    const struct core_restore_task before = *task;
+    if (memory_job_task(&stored->ledger, slot, task)) {
+        task->rank = task->incarnation == before.incarnation ? before.rank : NOBODY;
+    }
+    stored->incarnation_max = stored->ledger.row.restore.incarnation_max;
+}
+
+static void look_at_record(struct stored *stored, const struct core_record *record)
+{
+    if (record->type == CORE_RECORD_TASK_EXIT) {
+        look_at_task(stored, record->task_exit.slot);
+    } else if (record->type == CORE_RECORD_TASK) {
+        look_at_task(stored, record->task.slot);
+    } else {
+        look(stored);
+    }
+}
 
 static void stored_init(struct stored *stored, uint32_t tasks)
 {
@@ -22,111 +103,17 @@ static void stored_init(struct stored *stored, uint32_t tasks)
     }
 }
 
-static void apply_plan(struct stored *stored, const struct entry *entry)
+/* As the engine does behind a turn. */
+static void drop_surplus(struct memory_job *ledger)
 {
-    const struct core_record *record = &entry->record;
-    uint64_t resume = record->plan.resume;
-    bool first = stored->generation.number == 0;
-    if (first || (record->plan.restarted && resume < stored->first_step)) {
-        stored->first_step = resume;
-    }
-    stored->generation = record->plan.generation;
-    stored->resume = record->plan.resume;
-    stored->watermark = record->plan.resume;
-    stored->restarts = record->plan.restarts;
-    stored->cursor = (struct cursor){0};
-    if (stored->verified.position > resume) {
-        stored->verified = (struct verified){0};
-    }
-    stored->has_control = false;
-    stored->roster = 0;
-    for (uint32_t i = 0; i < stored->task_count; i++) {
-        stored->tasks[i].rank = entry->tasks[i].rank;
-        stored->roster += entry->tasks[i].rank != NOBODY ? 1 : 0;
+    const struct rows *checkpoints = &ledger->tables[TABLE_CHECKPOINTS];
+    if (checkpoints->count > STORED_CHECKPOINTS) {
+        const struct core_checkpoint *oldest = rows_at(checkpoints, 0);
+        (void)memory_job_drop_checkpoint(ledger, oldest->position);
     }
 }
 
-static void apply_end(struct stored *stored, const struct cursor *end)
-{
-    struct stream_position *at = &stored->at[end->stream];
-    if (end->stream == 0) {
-        return;
-    }
-    if (at->stream == 0 || at->epoch < end->epoch) {
-        *at = (struct stream_position){.stream = end->stream, .epoch = end->epoch};
-    }
-    if (at->epoch == end->epoch) {
-        at->steps = end->steps;
-    }
-}
-
-static void apply_feed(struct stored *stored, const struct cursor *cursor, const struct feed *feed)
-{
-    if (cursor->stream == 0) {
-        return;
-    }
-    struct stream_position *at = &stored->at[cursor->stream];
-    if (at->stream == 0 || at->epoch < cursor->epoch) {
-        *at = (struct stream_position){.stream = cursor->stream, .epoch = cursor->epoch};
-    }
-    if (at->epoch == cursor->epoch) {
-        at->applied = feed->steps;
-        at->steps = cursor->steps != 0 ? cursor->steps : at->steps;
-    }
-    if (cursor->epoch >= stored->feed_epochs[cursor->stream]) {
-        stored->feeds[cursor->stream] = *feed;
-        stored->feed_epochs[cursor->stream] = cursor->epoch;
-    }
-}
-
-static void apply_task(struct stored *stored, const struct core_record *record)
-{
-    struct stored_task *task = &stored->tasks[record->task.slot];
-    task->incarnation = record->task.incarnation;
-    task->gone = false;
-    task->lost = false;
-    task->rank = NOBODY;
-    task->lives = record->task.lives;
-    task->lives_in = record->task.lives_in;
-    task->backed = (struct task_backed){.by = record->task.backed_by};
-    struct text worker = text_begin(task->worker, sizeof(task->worker));
-    text_add(&worker, record->task.worker);
-    if (stored->incarnation_max < record->task.incarnation) {
-        stored->incarnation_max = record->task.incarnation;
-    }
-}
-
-static void apply_queued(struct stored *stored)
-{
-    stored->started = false;
-    stored->done = false;
-    stored->has_control = false;
-    stored->roster = 0;
-    for (uint32_t i = 0; i < stored->task_count; i++) {
-        stored->tasks[i] = (struct stored_task){.rank = NOBODY};
-    }
-}
-
-static void take_newest(struct stored *stored)
-{
-    uint32_t count = stored->checkpoint_count;
-    stored->has_checkpoint = count > 0 || stored->restores;
-    stored->checkpoint = count > 0 ? stored->checkpoints[count - 1] : stored->origin;
-}
-
-static void apply_checkpoint(struct stored *stored, const struct core_checkpoint *checkpoint)
-{
-    uint32_t *count = &stored->checkpoint_count;
-    if (*count > 0 && stored->checkpoints[*count - 1].position == checkpoint->position) {
-        --*count; /* said again */
-    } else if (*count == STORED_CHECKPOINTS) {
-        --*count;
-        memmove(&stored->checkpoints[0], &stored->checkpoints[1],
-            *count * sizeof(stored->checkpoints[0]));
-    }
-    stored->checkpoints[(*count)++] = *checkpoint;
-    take_newest(stored);
-}
+/* ---- what the invariants know besides ---- */
 
 static bool lost_counts(const struct stored *stored)
 {
@@ -155,169 +142,63 @@ static void note_forgettable(struct stored *stored, uint64_t position)
     }
 }
 
-static void apply_lost(struct stored *stored, uint64_t position)
+/* Before the record changes anything. */
+static void note_record(struct stored *stored, const struct core_record *record)
 {
-    note_lost(stored, position);
-    if (position > stored->resume || position < stored->lost_most) {
-        note_forgettable(stored, position);
-    }
-    stored->lost_most = position > stored->lost_most ? position : stored->lost_most;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < stored->checkpoint_count; i++) {
-        if (stored->checkpoints[i].position != position) {
-            stored->checkpoints[kept++] = stored->checkpoints[i];
+    if (record->type == CORE_RECORD_PLAN) {
+        uint64_t resume = record->plan.resume;
+        bool first = stored->generation.number == 0;
+        bool begins = first || (record->plan.restarted && resume < stored->first_step);
+        stored->first_step = begins ? resume : stored->first_step;
+    } else if (record->type == CORE_RECORD_CHECKPOINT_LOST) {
+        uint64_t position = record->lost.position;
+        note_lost(stored, position);
+        if (position > stored->resume || position < stored->lost_most) {
+            note_forgettable(stored, position);
         }
-    }
-    stored->checkpoint_count = kept;
-    take_newest(stored);
-}
-
-bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous)
-{
-    uint32_t count = stored->checkpoint_count;
-    if (count < 2 && !stored->restores) {
-        return false;
-    }
-    *ret_previous = count > 1 ? stored->checkpoints[count - 2] : stored->origin;
-    return true;
-}
-
-static void apply_exit(struct stored *stored, const struct core_record *record)
-{
-    struct stored_task *task = &stored->tasks[record->task_exit.slot];
-    if (task->incarnation == record->task_exit.incarnation) {
-        task->gone = true;
-        task->lost = record->task_exit.state == TASK_LOST;
-    }
-}
-
-static void apply_started(struct stored *stored, const struct entry *entry)
-{
-    stored->started = true;
-    stored->first_us = stored->first_us == 0 ? entry->at_us : stored->first_us;
-    stored->incarnation_max = entry->record.incarnation_max;
-    memcpy(stored->tasks, entry->tasks, stored->task_count * sizeof(*stored->tasks));
-    for (uint32_t slot = 0; slot < stored->task_count; slot++) {
-        if (stored->tasks[slot].worker[0] == '\0') { /* not placed; of an earlier start */
-            stored->tasks[slot].incarnation = 0;
-        }
+        stored->lost_most = position > stored->lost_most ? position : stored->lost_most;
+    } else if (record->type == CORE_RECORD_ORIGIN) {
+        note_lost(stored, stored->origin.position);
+        note_forgettable(stored, stored->origin.position);
     }
 }
 
 static void apply(struct stored *stored, const struct entry *entry)
 {
     const struct core_record *record = &entry->record;
-    switch (record->type) {
-    case CORE_RECORD_JOB:
+    struct store_record given = {.record = record, .wall_us = entry->at_us};
+    struct cadre_error error;
+    places_fill(&entry->places, &given);
+    if (record->type == CORE_RECORD_JOB) {
+        memory_job_free(&stored->ledger);
+        memory_job_init(&stored->ledger, &given);
         stored->known = true;
-        stored->spec = record->submitted.spec;
-        if (record->submitted.restores) {
-            stored->restores = true;
-            stored->origin = record->submitted.checkpoint;
-            take_newest(stored);
-        }
-        break;
-    case CORE_RECORD_STARTED:
-        apply_started(stored, entry);
-        break;
-    case CORE_RECORD_QUEUED:
-        apply_queued(stored);
-        break;
-    case CORE_RECORD_TASK:
-        apply_task(stored, record);
-        break;
-    case CORE_RECORD_PLAN:
-        apply_plan(stored, entry);
-        break;
-    case CORE_RECORD_BACKED:
-        if (stored->tasks[record->backed.slot].incarnation == record->backed.incarnation) {
-            stored->tasks[record->backed.slot].backed = record->backed.backed;
-        }
-        break;
-    case CORE_RECORD_CONTROL:
-        stored->has_control = record->control.halt_kind != HALT_NONE;
-        stored->halt_at = record->control.halt_at;
-        stored->halt_kind = record->control.halt_kind;
-        stored->halt_stream = record->control.halt_stream;
-        break;
-    case CORE_RECORD_WATERMARK:
-        stored->watermark = record->watermark.up_to;
-        stored->cursor = record->watermark.cursor;
-        break;
-    case CORE_RECORD_FEED:
-        apply_feed(stored, &record->feed.cursor, &record->feed.feed);
-        break;
-    case CORE_RECORD_STREAM:
-        stored->streams[record->stream.stream] = true;
-        break;
-    case CORE_RECORD_END_OF_DATA:
-        apply_end(stored, &record->end_of_data);
-        break;
-    case CORE_RECORD_CHECKPOINT:
-        apply_checkpoint(stored, &record->checkpoint);
-        break;
-    case CORE_RECORD_VERIFIED:
-        stored->verified = record->verified;
-        break;
-    case CORE_RECORD_CHECKPOINT_LOST:
-        apply_lost(stored, record->lost.position);
-        break;
-    case CORE_RECORD_ORIGIN:
-        note_lost(stored, stored->origin.position);
-        note_forgettable(stored, stored->origin.position);
-        stored->origin = record->checkpoint;
-        take_newest(stored);
-        break;
-    case CORE_RECORD_DONE:
-        stored->done = true;
-        stored->done_position = record->done.position;
-        break;
-    case CORE_RECORD_TASK_EXIT:
-        apply_exit(stored, record);
-        break;
-    case CORE_RECORD_ENDING:
-        stored->ending = true;
-        stored->ending_as = record->ended;
-        break;
-    case CORE_RECORD_ENDED:
-        stored->ended = true;
-        stored->ended_as = record->ended;
-        break;
-    case CORE_RECORD_DRAINED:
-    case CORE_RECORD_UNDRAINED:
-        break;
+    } else if (!stored->known) {
+        return; /* the store refuses it */
     }
+    note_record(stored, record);
+    cadre_status status = memory_job_prepare(&stored->ledger, &given, &error);
+    CADRE_ASSERT(status == CADRE_OK);
+    memory_job_apply(&stored->ledger, &given);
+    memory_job_settle(&stored->ledger);
+    drop_surplus(&stored->ledger);
+    look_at_record(stored, record);
+}
+
+bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_previous)
+{
+    const struct rows *checkpoints = &stored->ledger.tables[TABLE_CHECKPOINTS];
+    bool own = checkpoints->count > 1;
+    if (!own && !stored->restores) {
+        return false;
+    }
+    *ret_previous =
+        own ? *(const struct core_checkpoint *)rows_at(checkpoints, checkpoints->count - 2)
+            : stored->origin;
+    return true;
 }
 
 /* ---- transactions ---- */
-
-struct stored_task *store_places(struct sim *sim, const struct job *job)
-{
-    struct core *core = sim->coordinator.core;
-    uint32_t count = job->plan->tasks;
-    struct stored_task *tasks = calloc(count, sizeof(*tasks));
-    CADRE_ASSERT(tasks != NULL);
-    struct core_job_view job_view;
-    if (!core_job(core, job->id, &job_view)) {
-        memcpy(tasks, job->stored->tasks, count * sizeof(*tasks));
-        return tasks; /* it has ended within the step */
-    }
-    for (uint32_t slot = 0; slot < count; slot++) {
-        struct core_task_view view;
-        core_job_task(core, job->id, slot, &view);
-        struct stored_task *task = &tasks[slot];
-        task->incarnation = view.incarnation;
-        task->rank = view.rank;
-        task->lives = view.lives;
-        task->lives_in = view.lives_in;
-        task->backed = view.backed;
-        if (view.worker.n != 0) {
-            uint32_t agent = sim->worker_agents[view.worker.n];
-            snprintf(task->worker, sizeof(task->worker), "%s", sim->agents[agent].name);
-        }
-    }
-    return tasks;
-}
 
 /* It is synced, so it is there as soon as it is written. */
 static void add_drain(struct sim *sim, const struct core_record *record)
@@ -331,19 +212,19 @@ static void add_drain(struct sim *sim, const struct core_record *record)
 
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
 {
-    struct store *store = &sim->store;
-    error->code = store->fails                         ? CADRE_UNAVAILABLE
-                  : sim->now_us < store->full_until_us ? CADRE_RESOURCE_EXHAUSTED
-                                                       : CADRE_OK;
+    struct disk *disk = &sim->disk;
+    error->code = disk->fails                         ? CADRE_UNAVAILABLE
+                  : sim->now_us < disk->full_until_us ? CADRE_RESOURCE_EXHAUSTED
+                                                      : CADRE_OK;
     snprintf(error->text, sizeof(error->text), "%s",
-        store->fails ? "the disk of the ledger has an error" : "no room for the ledger");
-    store->fails = false;
+        disk->fails ? "the disk of the ledger has an error" : "no room for the ledger");
+    disk->fails = false;
     return error->code;
 }
 
-void store_add(struct sim *sim, const struct core_record *record, struct stored_task *places)
+void store_add(struct sim *sim, const struct core_record *record, struct places *places)
 {
-    struct store *store = &sim->store;
+    struct disk *disk = &sim->disk;
     if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
         add_drain(sim, record);
         return;
@@ -351,12 +232,13 @@ void store_add(struct sim *sim, const struct core_record *record, struct stored_
     struct job *job = job_by_id(sim, record->job);
     CADRE_ASSERT(job != NULL);
     check_record(sim, job, record);
-    store->log = grown(store->log, &store->capacity, store->count + 1, sizeof(*store->log));
-    struct entry *entry = &store->log[store->count++];
+    disk->log = grown(disk->log, &disk->capacity, disk->count + 1, sizeof(*disk->log));
+    struct entry *entry = &disk->log[disk->count++];
     *entry = (struct entry){.job = (uint32_t)(job - sim->jobs),
         .record = *record,
         .at_us = sim->now_us,
-        .tasks = places};
+        .places = *places};
+    *places = (struct places){0};
     if (record->type == CORE_RECORD_QUEUED) {
         job->saved_at =
             job->stored->done && !job->damaged ? job->stored->done_position : POSITION_NONE;
@@ -367,11 +249,11 @@ void store_add(struct sim *sim, const struct core_record *record, struct stored_
         job->saved_at = POSITION_NONE;
     }
     apply(job->stored, entry);
-    if (record->type == CORE_RECORD_STARTED) {
+    if (record->type == CORE_RECORD_STARTED && job->stored->known) {
         check_started(sim, job);
     }
-    if (record->type == CORE_RECORD_JOB && record->job.n > store->job_max) {
-        store->job_max = record->job.n;
+    if (record->type == CORE_RECORD_JOB && record->job.n > disk->job_max) {
+        disk->job_max = record->job.n;
     }
     if (record->type == CORE_RECORD_ENDED) {
         sim->jobs_ended++;
@@ -383,12 +265,12 @@ void store_add(struct sim *sim, const struct core_record *record, struct stored_
 
 void store_commit(struct sim *sim, bool sync)
 {
-    struct store *store = &sim->store;
-    uint32_t last = store->transactions == 0 ? 0 : store->ends[store->transactions - 1];
-    if (store->count > last) {
-        store->ends = grown(store->ends, &store->transaction_capacity, store->transactions + 1,
-            sizeof(*store->ends));
-        store->ends[store->transactions++] = store->count;
+    struct disk *disk = &sim->disk;
+    uint32_t last = disk->transactions == 0 ? 0 : disk->ends[disk->transactions - 1];
+    if (disk->count > last) {
+        disk->ends = grown(
+            disk->ends, &disk->transaction_capacity, disk->transactions + 1, sizeof(*disk->ends));
+        disk->ends[disk->transactions++] = disk->count;
     }
     if (sync) {
         store_sync(sim);
@@ -397,119 +279,73 @@ void store_commit(struct sim *sim, bool sync)
 
 static void entry_drop(struct entry *entry)
 {
-    free(entry->tasks);
-    entry->tasks = NULL;
+    places_drop(&entry->places);
 }
 
 void store_sync(struct sim *sim)
 {
-    struct store *store = &sim->store;
-    for (uint32_t i = 0; i < store->count; i++) {
-        apply(sim->jobs[store->log[i].job].durable, &store->log[i]);
-        entry_drop(&store->log[i]);
+    struct disk *disk = &sim->disk;
+    for (uint32_t i = 0; i < disk->count; i++) {
+        apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
+        entry_drop(&disk->log[i]);
     }
-    store->count = 0;
-    store->transactions = 0;
-    store->job_max_durable = store->job_max;
+    disk->count = 0;
+    disk->transactions = 0;
+    disk->job_max_durable = disk->job_max;
 }
 
 static void copy(struct stored *to, const struct stored *from)
 {
-    struct stored_task *tasks = to->tasks;
+    struct core_restore_task *tasks = to->tasks;
     memcpy(tasks, from->tasks, from->task_count * sizeof(*tasks));
+    memory_job_free(&to->ledger);
     *to = *from;
     to->tasks = tasks;
+    to->ledger = (struct memory_job){0};
+    if (from->known) {
+        CADRE_ASSERT(memory_job_copy(&from->ledger, &to->ledger));
+    }
 }
 
 void store_crash(struct sim *sim)
 {
-    struct store *store = &sim->store;
-    uint32_t kept = (uint32_t)draw(sim, 0, store->transactions);
-    uint32_t end = kept == 0 ? 0 : store->ends[kept - 1];
+    struct disk *disk = &sim->disk;
+    uint32_t kept = (uint32_t)draw(sim, 0, disk->transactions);
+    uint32_t end = kept == 0 ? 0 : disk->ends[kept - 1];
     trace(sim, "the store keeps %u of %u transactions that were not fsynced", kept,
-        store->transactions);
+        disk->transactions);
     for (uint32_t i = 0; i < end; i++) {
-        apply(sim->jobs[store->log[i].job].durable, &store->log[i]);
+        apply(sim->jobs[disk->log[i].job].durable, &disk->log[i]);
     }
-    for (uint32_t i = 0; i < store->count; i++) {
-        entry_drop(&store->log[i]);
+    for (uint32_t i = 0; i < disk->count; i++) {
+        entry_drop(&disk->log[i]);
     }
-    store->count = 0;
-    store->transactions = 0;
-    store->job_max = store->job_max_durable;
+    disk->count = 0;
+    disk->transactions = 0;
+    disk->job_max = disk->job_max_durable;
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         bool ended = job->stored->ended;
         copy(job->stored, job->durable);
-        if (job->stored->known && job->id.n > store->job_max) {
-            store->job_max = job->id.n;
+        if (job->stored->known && job->id.n > disk->job_max) {
+            disk->job_max = job->id.n;
         }
         sim->jobs_ended -= ended && !job->stored->ended ? 1 : 0;
     }
-    store->job_max_durable = store->job_max;
+    disk->job_max_durable = disk->job_max;
 }
 
 /* ---- a start ---- */
 
 static void restore_one(struct sim *sim, const struct job *job)
 {
-    const struct stored *stored = job->stored;
-    struct core_restore_task *tasks = calloc(stored->task_count, sizeof(*tasks));
-    CADRE_ASSERT(tasks != NULL);
-    uint32_t task_count = 0;
-    for (uint32_t slot = 0; slot < stored->task_count; slot++) {
-        const struct stored_task *task = &stored->tasks[slot];
-        if (task->incarnation == 0) {
-            continue;
-        }
-        struct core_restore_task *given = &tasks[task_count++];
-        *given = (struct core_restore_task){.slot = slot,
-            .incarnation = task->incarnation,
-            .rank = task->rank,
-            .gone = task->gone,
-            .lost = task->lost,
-            .lives = task->lives,
-            .lives_in = task->lives_in,
-            .backed = task->backed};
-        snprintf(given->worker, sizeof(given->worker), "%s", task->worker);
-    }
-    struct stream_position streams[STORED_STREAMS];
-    size_t stream_count = 0;
-    for (uint32_t i = 1; i < STORED_STREAMS; i++) {
-        if (stored->at[i].stream != 0) {
-            streams[stream_count++] = stored->at[i];
-        }
-    }
-    struct core_event event = {.type = CORE_EVENT_RESTORE_JOB,
-        .restore = {.job = job->id,
-            .spec = stored->spec,
-            .started = stored->started,
-            .ran_us = stored->first_us == 0 ? 0 : sim->now_us - stored->first_us,
-            .incarnation_max = stored->incarnation_max,
-            .restarts = stored->restarts,
-            .generation = stored->generation,
-            .roster = stored->roster,
-            .resume = stored->resume,
-            .released = stored->watermark,
-            .cursor = stored->cursor,
-            .has_control = stored->has_control,
-            .halt_at = stored->halt_at,
-            .halt_kind = stored->halt_kind,
-            .halt_stream = stored->halt_stream,
-            .done = stored->done,
-            .done_position = stored->done_position,
-            .ending = stored->ending,
-            .ending_as = stored->ending_as,
-            .has_checkpoint = stored->has_checkpoint,
-            .checkpoint = stored->checkpoint,
-            .lost = stored->lost_most,
-            .verified = stored->verified,
-            .tasks = tasks,
-            .task_count = task_count,
-            .streams = streams,
-            .stream_count = stream_count}};
+    struct memory_view view;
+    CADRE_ASSERT(memory_view_make(&job->stored->ledger, &view));
+    struct core_event event = {.type = CORE_EVENT_RESTORE_JOB, .restore = view.row.restore};
+    uint64_t first_us = view.row.first_us;
+    event.restore.ran_us = first_us == 0 ? 0 : sim->now_us - first_us;
     coordinator_step(sim, &event);
-    free(tasks);
+    memory_view_free(&view);
 }
 
 void store_restore(struct sim *sim)
@@ -521,14 +357,14 @@ void store_restore(struct sim *sim)
             coordinator_step(sim, &event);
         }
     }
-    for (uint64_t id = 1; id <= sim->store.job_max; id++) {
+    for (uint64_t id = 1; id <= sim->disk.job_max; id++) {
         const struct job *job = job_by_id(sim, (struct job_id){id});
         if (job != NULL && job->stored->known && !job->stored->ended) {
             restore_one(sim, job);
         }
     }
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE,
-                              .restore_done = {.job_max = sim->store.job_max}});
+                              .restore_done = {.job_max = sim->disk.job_max}});
 }
 
 /* ---- a run ---- */
@@ -543,23 +379,25 @@ void store_open(struct sim *sim)
         stored_init(job->stored, job->plan->tasks);
         stored_init(job->durable, job->plan->tasks);
     }
-    sim->store.job_max = 0;
-    sim->store.job_max_durable = 0;
-    sim->store.term_start = 0;
-    sim->store.full_until_us = 0;
-    sim->store.fails = false;
+    sim->disk.job_max = 0;
+    sim->disk.job_max_durable = 0;
+    sim->disk.term_start = 0;
+    sim->disk.full_until_us = 0;
+    sim->disk.fails = false;
 }
 
 void store_close(struct sim *sim)
 {
-    for (uint32_t i = 0; i < sim->store.count; i++) {
-        entry_drop(&sim->store.log[i]);
+    for (uint32_t i = 0; i < sim->disk.count; i++) {
+        entry_drop(&sim->disk.log[i]);
     }
-    sim->store.count = 0;
-    sim->store.transactions = 0;
+    sim->disk.count = 0;
+    sim->disk.transactions = 0;
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         struct job *job = &sim->jobs[i];
         if (job->stored != NULL) {
+            memory_job_free(&job->stored->ledger);
+            memory_job_free(&job->durable->ledger);
             free(job->stored->tasks);
             free(job->durable->tasks);
             free(job->stored);
@@ -570,7 +408,7 @@ void store_close(struct sim *sim)
 
 void store_free(struct sim *sim)
 {
-    free(sim->store.log);
-    free(sim->store.ends);
-    sim->store = (struct store){0};
+    free(sim->disk.log);
+    free(sim->disk.ends);
+    sim->disk = (struct disk){0};
 }

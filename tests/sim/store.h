@@ -6,33 +6,23 @@
 
 #include "common/base/error.h"
 #include "coordinator/core/core.h"
+#include "coordinator/engine/places.h"
+#include "coordinator/store/memory_job.h"
 
 #define STORED_STREAMS     3
 #define STORED_CHECKPOINTS 4 /* that a job keeps */
 
-struct stored_task {
-    uint64_t incarnation; /* 0: never placed */
-    uint32_t rank;
-    bool gone;
-    bool lost;
-    uint32_t lives;
-    uint64_t lives_in;
-    struct task_backed backed;
-    char worker[16];
-};
-
+/* What is kept of a job, in the rows of the production's store, and what they say. */
 struct stored {
+    struct memory_job ledger;
     bool known;
     bool started;
     uint64_t first_us; /* when it was started first; 0: never */
-    struct core_job_spec spec;
     uint64_t incarnation_max;
     uint32_t restarts;
     struct generation generation;
-    uint32_t roster;
     uint64_t resume;
     uint64_t watermark;
-    struct cursor cursor;
     bool has_control;
     uint64_t halt_at;
     enum halt_kind halt_kind;
@@ -40,12 +30,10 @@ struct stored {
     bool done;
     uint64_t done_position;
     bool ending;
-    struct core_ending ending_as;
     bool ended;
     struct core_ending ended_as;
     bool has_checkpoint; /* the newest, which may be another job's: */
     struct core_checkpoint checkpoint;
-    struct verified verified;
     bool restores;
     struct core_checkpoint origin;
     uint64_t lost_most; /* checkpoint that turned out to be damaged; 0: none */
@@ -53,14 +41,12 @@ struct stored {
     uint64_t lost_in;
     uint64_t forgettable; /* a start of the coordinator may not know that so much was published */
     uint64_t first_step;  /* the least at which a generation began without a state */
-    uint32_t checkpoint_count; /* its own, oldest first */
-    struct core_checkpoint checkpoints[STORED_CHECKPOINTS];
-    bool streams[STORED_STREAMS];
+    uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
     struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */
     uint64_t feed_epochs[STORED_STREAMS];
     uint32_t task_count;
-    struct stored_task *tasks;
+    struct core_restore_task *tasks; /* by slot; incarnation 0: never placed */
 };
 
 /* A record with what the shell adds to it. */
@@ -68,10 +54,10 @@ struct entry {
     uint32_t job; /* index in the simulator */
     struct core_record record;
     uint64_t at_us;
-    struct stored_task *tasks; /* of STARTED and PLAN: all of them, owned */
+    struct places places; /* of STARTED and PLAN, owned */
 };
 
-struct store {
+struct disk {
     struct entry *log; /* what is written but not known to be durable */
     uint32_t count;
     uint32_t capacity;
@@ -98,12 +84,9 @@ void store_close(struct sim *sim);
 void store_free(struct sim *sim);
 /* Whether a commit succeeds now. */
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error);
-/* What the shell adds to STARTED and PLAN as soon as the core says so: every task as its views have
- * it. The caller owns it. */
-struct stored_task *store_places(struct sim *sim, const struct job *job);
-/* Adds to the transaction that is open; written at once, as a page cache is. Takes the places over,
- * which may be NULL. */
-void store_add(struct sim *sim, const struct core_record *record, struct stored_task *places);
+/* Adds to the transaction that is open; written at once, as a page cache is. Takes the places over.
+ */
+void store_add(struct sim *sim, const struct core_record *record, struct places *places);
 /* Ends it; with `sync` it and all before are durable. */
 void store_commit(struct sim *sim, bool sync);
 void store_sync(struct sim *sim);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/engine/engine_state.h"
+#include "coordinator/engine/words.h"
 
 /* Tasks of the job as they are now; entries point to addresses. */
 struct membership {
@@ -22,8 +22,8 @@ static void membership_free(struct membership *membership)
 }
 
 /* Who is no chief is told of few: what that costs does not grow with the workers. */
-static bool membership_make(struct engine *engine, const struct core_job_view *view, bool chief,
-    struct membership *ret_membership)
+static bool membership_make(const struct speaker *speaker, const struct core_job_view *view,
+    bool chief, struct membership *ret_membership)
 {
     size_t tasks = view->tasks;
     size_t some = 1 + (size_t)view->crew.servers;
@@ -34,16 +34,12 @@ static bool membership_make(struct engine *engine, const struct core_job_view *v
             .addresses = calloc(chief ? tasks : some, LIMIT_ADDRESS_BYTES)};
     if ((chief && ret_membership->all == NULL) || ret_membership->some == NULL ||
         ret_membership->addresses == NULL) {
-        struct cadre_error error;
-        cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the members of job %llu",
-            (unsigned long long)view->job.n);
-        engine_break(engine, &error); /* who never hears of the others would wait for ever */
         return false;
     }
     for (size_t i = 0; slot < tasks && (chief || i < some); i++) {
         char *address = ret_membership->addresses[i];
         struct core_task_view task;
-        core_job_task(engine->core, view->job, slot, &task);
+        core_job_task(speaker->core, view->job, slot, &task);
         memcpy(address, task.mesh_address, LIMIT_ADDRESS_BYTES);
         const struct task_member member = {.slot = slot,
             .incarnation = task.incarnation,
@@ -62,43 +58,46 @@ static bool membership_make(struct engine *engine, const struct core_job_view *v
     return true;
 }
 
-static void tell_slot(struct engine *engine, const struct core_job_view *view,
+static void tell_slot(const struct speaker *speaker, const struct core_job_view *view,
     const struct core_task_view *task, struct agent_down *down)
 {
     down->tell.one = true;
     down->tell.task =
         (struct task_ref){.job = view->job, .slot = task->slot, .incarnation = task->incarnation};
-    engine_send_down(engine, task->link, down);
+    words_send(speaker, task->link, down);
 }
 
-static void tell_membership(
-    struct engine *engine, const struct core_action *action, const struct core_job_view *view)
+static cadre_status tell_membership(const struct speaker *speaker, const struct core_action *action,
+    const struct core_job_view *view, struct cadre_error *error)
 {
     struct membership membership;
     struct agent_down down = {.type = AGENT_DOWN_TELL,
         .tell = {.job = view->job,
             .down = {.type = TASK_DOWN_MEMBERS, .members = {.generation = view->generation}}}};
     struct task_members *members = &down.tell.down.members;
-    engine_derive_key(engine, view->job, view->generation, members->key);
+    speaker->key(speaker->user, view->job, view->generation, members->key);
     bool one = action->tell_job.one;
     uint32_t first = one ? action->tell_job.slot : 0;
     uint32_t end = one ? first + 1 : view->tasks;
-    bool made = membership_make(engine, view, first == 0, &membership);
+    bool made = membership_make(speaker, view, first == 0, &membership);
     for (uint32_t slot = first; made && slot < end; slot++) {
         struct core_task_view task;
-        core_job_task(engine->core, view->job, slot, &task);
+        core_job_task(speaker->core, view->job, slot, &task);
         if (!task.here) {
             continue;
         }
         members->members = slot == 0 ? membership.all : membership.some;
         members->member_count = slot == 0 ? view->tasks : membership.some_count;
-        tell_slot(engine, view, &task, &down);
+        tell_slot(speaker, view, &task, &down);
     }
     membership_free(&membership);
+    return made ? CADRE_OK
+                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                      "no memory for the members of job %llu", (unsigned long long)view->job.n);
 }
 
-static void tell_bye(
-    struct engine *engine, const struct core_action *action, const struct core_job_view *view)
+static void tell_bye(const struct speaker *speaker, const struct core_action *action,
+    const struct core_job_view *view)
 {
     bool servers = action->tell_job.tell == CORE_TELL_BYE_SERVERS;
     struct agent_down down = {.type = AGENT_DOWN_TELL,
@@ -106,36 +105,24 @@ static void tell_bye(
             .down = {.type = TASK_DOWN_BYE, .generation = action->tell_job.generation}}};
     for (uint32_t slot = 1; slot < view->tasks; slot++) {
         struct core_task_view task;
-        core_job_task(engine->core, view->job, slot, &task);
+        core_job_task(speaker->core, view->job, slot, &task);
         if (task.here && (crew_role(&view->crew, slot) == ROLE_SERVER) == servers) {
-            tell_slot(engine, view, &task, &down);
+            tell_slot(speaker, view, &task, &down);
         }
     }
 }
 
-void engine_tell_crew(
-    struct engine *engine, const struct core_action *action, const struct core_job_view *view)
+cadre_status words_to_crew(
+    const struct speaker *speaker, const struct core_action *action, struct cadre_error *error)
 {
-    if (!view->formed || !generation_equal(view->generation, action->tell_job.generation)) {
-        return; /* it is over, and its tasks are being started again */
+    struct core_job_view view;
+    if (!core_job(speaker->core, action->tell_job.job, &view) || !view.formed ||
+        !generation_equal(view.generation, action->tell_job.generation)) {
+        return CADRE_OK; /* it is over, and its tasks are being started again */
     }
     if (action->tell_job.tell == CORE_TELL_MEMBERS) {
-        tell_membership(engine, action, view);
-    } else {
-        tell_bye(engine, action, view);
+        return tell_membership(speaker, action, &view, error);
     }
-}
-
-void engine_forget(struct engine *engine, struct job_id job, struct link_id link)
-{
-    struct agent_down down = {.type = AGENT_DOWN_FORGET, .forget = job};
-    struct core_worker_view worker;
-    if (link.n != 0) {
-        engine_send_down(engine, link, &down);
-        return;
-    }
-    uint32_t cursor = 0;
-    while (core_worker_next(engine->core, &cursor, &worker)) {
-        engine_send_down(engine, worker.link, &down);
-    }
+    tell_bye(speaker, action, &view);
+    return CADRE_OK;
 }
