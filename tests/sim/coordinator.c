@@ -354,12 +354,7 @@ void coordinator_turn_end(struct sim *sim)
         return;
     }
     check_drains(sim);
-    for (size_t i = 0; i < c->turn.count && sim->broken == NULL; i++) {
-        if (c->turn.items[i].type != CORE_ACTION_RECORD) {
-            check_spoken(sim, &c->turn.items[i]);
-            speak(sim, &c->turn.items[i]);
-        }
-    }
+    speak_turn(sim, &c->turn);
     coordinator_drop_turn(sim);
     c->turn_open = false;
     uint64_t wake_us = wakes_at(sim);

@@ -419,6 +419,9 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
     case FAULT_SECOND:
         second_begins(sim);
         break;
+    case FAULT_SUPERSEDE:
+        supersede_begins(sim);
+        break;
     case FAULT_JOIN:
         if (sim->agents[agent].life == 0) {
             agent_boot(sim, agent);

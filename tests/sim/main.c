@@ -160,7 +160,7 @@ static int run_mutants(uint32_t workers)
     int escaped = 0;
     for (int mutant = MUTANT_NONE + 1; mutant < MUTANT_COUNT; mutant++) {
         const struct mutant_case *expected = &mutant_cases[mutant];
-        uint64_t first = expected->later ? SCENARIO_LATER : 0;
+        uint64_t first = (uint64_t)expected->world * SCENARIO_LATER;
         uint64_t seed = first;
         sim->mutant = (enum mutant)mutant;
         do {

@@ -59,6 +59,9 @@ enum mutant {
     MUTANT_TERMS_UNJUDGED,
     MUTANT_TERM_UNRECORDED,
     MUTANT_TERM_FORGOTTEN,
+    MUTANT_SUPERSEDE_UNSTORED,
+    MUTANT_SUPERSEDE_UNTOLD,
+    MUTANT_SUPERSEDE_IGNORED,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,
@@ -93,7 +96,7 @@ enum mutant {
 struct mutant_case {
     const char *name;
     const char *caught_by; /* one of these invariants, whichever comes first */
-    bool later;            /* in the world of seeds from SCENARIO_LATER on */
+    int world;             /* in which it is planted: scenario_world */
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];

@@ -204,6 +204,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_ONE_WAY] = {3, 3},
         [FAULT_PAUSE] = {3, 4},
         [FAULT_SECOND] = {6, 2},
+        [FAULT_SUPERSEDE] = {4, 2},
     };
     if (prng_chance(prng, 1, kinds[kind].one_in)) {
         for (uint64_t n = between(prng, 1, kinds[kind].most); n > 0; n--) {
@@ -212,13 +213,14 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
     }
 }
 
-static void draw_faults(struct scenario *s, struct prng *prng, bool later)
+static void draw_faults(struct scenario *s, struct prng *prng, int world)
 {
     struct prng apart = {prng_mix(prng->state)}; /* what follows is drawn as without these */
     for (int kind = FAULT_BLINK; kind < FAULT_FULL; kind++) {
         draw_kind(s, kind >= FAULT_RESTART ? &apart : prng, (enum fault_kind)kind);
     }
-    for (int kind = FAULT_FULL; later && kind < FAULT_JOIN; kind++) {
+    int end = world > 1 ? FAULT_JOIN : world > 0 ? FAULT_SUPERSEDE : FAULT_FULL;
+    for (int kind = FAULT_FULL; kind < end; kind++) {
         struct prng own = {prng_mix(apart.state ^ (uint64_t)kind)};
         draw_kind(s, &own, (enum fault_kind)kind);
     }
@@ -233,6 +235,7 @@ static void scenario_clear(struct scenario *scenario, uint32_t agents)
     scenario->fault_count = 0;
     scenario->heal_us = 8000000;
     scenario->coordinator_ppm = 0;
+    scenario->terse = false;
     memset(scenario->ppm, 0, agents * sizeof(scenario->ppm[0]));
 }
 
@@ -322,15 +325,21 @@ static void draw_crews(struct scenario *s, struct prng prng)
     }
 }
 
-void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later)
+int scenario_world(uint64_t seed)
+{
+    return seed >= SCENARIO_LATEST ? 2 : seed >= SCENARIO_LATER ? 1 : 0;
+}
+
+void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world)
 {
     scenario_clear(scenario, agents);
     draw_cluster(scenario, prng);
     draw_jobs(scenario, prng);
-    draw_faults(scenario, prng, later);
+    draw_faults(scenario, prng, world);
     draw_gpus(scenario, *prng);
     draw_limits(scenario, *prng);
-    if (later) {
+    scenario->terse = world > 1;
+    if (world > 0) {
         draw_clocks(scenario, *prng);
         draw_crews(scenario, *prng);
     }

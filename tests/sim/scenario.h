@@ -11,8 +11,10 @@
 #include "common/model/crew.h"
 #include "common/pure/prng.h"
 
-/* Seeds from here on draw also what came into the world later; the others stay what they were. */
-#define SCENARIO_LATER UINT64_C(1000000000)
+/* Seeds from each of these on draw also what came into the world later; the others stay what they
+ * were. */
+#define SCENARIO_LATER  UINT64_C(1000000000)
+#define SCENARIO_LATEST UINT64_C(2000000000)
 
 #define SCENARIO_AGENTS_MAX   16384
 #define SCENARIO_SLOTS_MAX    3
@@ -149,7 +151,9 @@ enum fault_kind {
     FAULT_ONE_WAY, /* what one side says is lost, between the coordinator and one host or all */
     FAULT_PAUSE,   /* the coordinator or a daemon, or its machine, stands still for a while */
     FAULT_SECOND,  /* a second coordinator runs for a while, on an older copy of the ledger */
-    FAULT_JOIN,    /* a worker comes that was never there; of no drawn scenario */
+    /* Of seeds from SCENARIO_LATEST on. */
+    FAULT_SUPERSEDE, /* a copy of the ledger is started with --supersede, and owns the workers */
+    FAULT_JOIN,      /* a worker comes that was never there; of no drawn scenario */
     FAULT_KINDS
 };
 
@@ -176,14 +180,17 @@ struct scenario {
     uint32_t duplicate_in;     /* one in so many cumulative messages comes twice; 0: none */
     uint32_t form_fails_in;    /* one in so many meshes does not form, with nobody dead; 0: none */
     uint32_t publish_fails_in; /* one in so many uploads of a checkpoint fails; 0: none */
+    bool terse;                /* words that a later one of the turn outdates are not said */
     uint64_t heal_us;          /* no fault at or after it */
     /* How much faster than virtual time the clocks run, in millionths. */
     int32_t coordinator_ppm;
     int32_t ppm[SCENARIO_AGENTS_MAX];
 };
 
-/* Draws all of it. `agents` is at least 2; `later`: with what came into the world later. */
-void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, bool later);
+/* Which of the worlds, from 0, a seed draws from. */
+int scenario_world(uint64_t seed);
+/* Draws all of it. `agents` is at least 2. */
+void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world);
 
 /* One job of `workers` tasks on as many workers, of which one may be missing; nothing else happens
  * but that a task is killed in the middle. */

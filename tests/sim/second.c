@@ -27,18 +27,24 @@ static bool all_know_better(const struct sim *sim, uint64_t start)
     return all;
 }
 
+void second_waits(struct sim *sim, const struct term *term)
+{
+    sim->second = (struct second){
+        .waits = true, .term = *term, .poll_until_us = sim->now_us + 10 * SCENARIO_LEASE_US};
+    later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+}
+
 void second_begins(struct sim *sim)
 {
-    struct second *second = &sim->second;
+    const struct second *second = &sim->second;
     if (second->waits || second->runs) {
         return;
     }
-    *second = (struct second){.waits = true,
-        .term = term_of_start(sim, sim->disk.term_start + 1, UINT64_MAX - second->term.start),
-        .poll_until_us = sim->now_us + 10 * SCENARIO_LEASE_US};
+    const struct term term =
+        term_of_start(sim, sim->disk.term_start + 1, UINT64_MAX - second->term.start);
     trace(sim, "somebody copies the ledger");
     coordinator_crash(sim, false);
-    later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+    second_waits(sim, &term);
 }
 
 static void start(struct sim *sim)
@@ -104,14 +110,23 @@ void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up)
     message_drop(&sim->pool, message);
 }
 
-bool coordinator_may_serve(struct sim *sim, uint32_t agent, const struct agent_up *up)
+bool coordinator_may_serve(struct sim *sim, uint32_t link, const struct agent_up *up)
 {
-    const struct term *own = &sim->coordinator.term;
-    if (up->type != AGENT_UP_HELLO || may_serve(own, up)) {
+    const struct coordinator *c = &sim->coordinator;
+    struct link *l = &sim->links[link];
+    if (up->type != AGENT_UP_HELLO) {
+        return true;
+    }
+    l->said_hello = true;
+    if (may_serve(&c->term, up)) {
+        return true;
+    }
+    if (c->supersedes && !mutant_goes_on(sim, MUTANT_SUPERSEDE_IGNORED)) {
+        supersede_outranks(sim, link, &up->hello.seen);
         return true;
     }
     broken(sim, "TERM", "w%u is refused by start %llu, which is the newest: it has seen start %llu",
-        agent, (ull)own->start, (ull)up->hello.seen.start);
+        l->agent, (ull)c->term.start, (ull)up->hello.seen.start);
     return false;
 }
 

@@ -134,7 +134,7 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
         second_hears(sim, index, &message->up);
         return;
     }
-    if (!coordinator_may_serve(sim, agent, &message->up)) {
+    if (!coordinator_may_serve(sim, index, &message->up)) {
         return;
     }
     agent_is_heard(sim, agent); /* also when the core has hung up: it lay there unread */
@@ -297,6 +297,9 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_SECOND:
         second_goes_on(sim);
         break;
+    case ON_SUPERSEDE:
+        supersede_goes_on(sim);
+        break;
     case ON_MESH_STALL:
         mesh_stalls(sim, happening->a, happening->n);
         break;
@@ -387,6 +390,8 @@ static void world_make(struct sim *sim)
     sim->coordinator.away_us = 0;
     sim->coordinator.away_until_us = 0;
     sim->second = (struct second){0};
+    sim->owner = (struct owner){0};
+    sim->coordinator.supersedes = false;
     coordinator_boot(sim);
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
     make_agents(sim);
@@ -404,6 +409,8 @@ static void world_reset(struct sim *sim)
     for (uint32_t i = 0; i < sim->parked_count; i++) {
         message_drop(&sim->pool, sim->parked[i].message);
     }
+    message_drop(&sim->pool, sim->shared);
+    sim->shared = NULL;
     coordinator_drop_turn(sim);
     store_close(sim);
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
@@ -527,7 +534,7 @@ void sim_run(struct sim *sim, uint64_t seed, uint32_t agents)
     world_reset(sim);
     sim->seed = seed;
     sim->prng = (struct prng){.state = prng_mix(seed)};
-    scenario_draw(&sim->scenario, &sim->prng, agents, seed >= SCENARIO_LATER);
+    scenario_draw(&sim->scenario, &sim->prng, agents, scenario_world(seed));
     run(sim);
 }
 

@@ -11,12 +11,14 @@
 #include "clock.h"
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
+#include "coordinator/engine/outdated.h"
 #include "crew.h"
 #include "message.h"
 #include "mutant.h"
 #include "pause.h"
 #include "queue.h"
 #include "scenario.h"
+#include "second.h"
 #include "store.h"
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
@@ -73,8 +75,9 @@ enum happening_type {
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
     ON_CONTINUE,
-    ON_RESUME, /* a: agent, NOBODY: the coordinator; b: its pause */
-    ON_SECOND  /* the second coordinator is started, or ends */
+    ON_RESUME,   /* a: agent, NOBODY: the coordinator; b: its pause */
+    ON_SECOND,   /* the second coordinator is started, or ends */
+    ON_SUPERSEDE /* the copy that is to own the workers is started, or it is too late */
 };
 
 enum program_state {
@@ -208,6 +211,8 @@ struct link {
     uint32_t agent;
     uint32_t life;
     bool second; /* to the second coordinator */
+    bool said_hello;
+    uint64_t told_start; /* of the coordinator, by its welcome */
     bool agent_open;
     bool coordinator_open;
     bool cut;
@@ -294,6 +299,7 @@ struct job {
     uint64_t away_us;
     uint32_t crashes;  /* of the coordinator, since it was started */
     uint64_t ended_us; /* 0: it has not ended */
+    struct newest_words newest;
 };
 
 struct coordinator {
@@ -304,6 +310,7 @@ struct coordinator {
     uint64_t away_until_us;
     struct term term;
     bool term_unstored;
+    bool supersedes; /* its operator said so */
     void *memory;
     size_t memory_bytes;
     uint32_t life;
@@ -330,12 +337,8 @@ struct sim {
     uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
     struct coordinator coordinator;
-    struct second {
-        bool waits; /* until all have obeyed a newer start */
-        bool runs;
-        struct term term;
-        uint64_t poll_until_us;
-    } second;
+    struct second second;
+    struct owner owner;
     struct disk disk;
     struct agent *agents;
     unsigned char *agent_memory;
@@ -418,17 +421,6 @@ void coordinator_is_away(struct sim *sim, uint64_t length_us);
 /* Jobs with tasks on this worker may notice what befalls it. */
 void agent_touch(struct sim *sim, uint32_t agent);
 
-/* ---- second.c ---- */
-
-struct term term_of_start(const struct sim *sim, uint64_t start, uint64_t nonce);
-void second_begins(struct sim *sim);
-void second_goes_on(struct sim *sim);
-void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up);
-/* As coordinator/daemon: before its core hears of a hello. */
-bool coordinator_may_serve(struct sim *sim, uint32_t agent, const struct agent_up *up);
-/* As worker/host/daemon: false: its link ends. */
-bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term);
-
 /* ---- trace.c ---- */
 
 __attribute__((format(printf, 3, 4))) void broken(
@@ -472,7 +464,8 @@ void coordinator_drop_turn(struct sim *sim);
 
 /* ---- speak.c ---- */
 
-void speak(struct sim *sim, const struct core_action *action);
+/* All of the turn that is no record. */
+void speak_turn(struct sim *sim, const struct core_actions *turn);
 struct job *job_by_id(struct sim *sim, struct job_id id);
 
 /* ---- daemon.c ---- */

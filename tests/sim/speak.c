@@ -86,6 +86,17 @@ static bool is_idle(struct sim *sim, const struct agent_down *down)
     return down->type == AGENT_DOWN_FORGET && (job == NULL || !crew_is(&job->plan->crew));
 }
 
+/* Whom it tells something, that one knows it by its number. */
+static void note_told(struct sim *sim, struct link *link, const struct agent_down *down)
+{
+    if (down->type == AGENT_DOWN_WELCOME) {
+        link->told_start = down->welcome.term.start;
+        supersede_is_over(sim);
+    } else {
+        check_known(sim, link);
+    }
+}
+
 static void drop_shared(struct sim *sim)
 {
     message_drop(&sim->pool, sim->shared);
@@ -113,6 +124,7 @@ static void send(void *user, struct link_id link, const struct agent_down *given
         drop_shared(sim);
         sim->shared = message_of_down(&sim->pool, &down);
     }
+    note_told(sim, &sim->links[link.n - 1], &down);
     send_down(sim, (uint32_t)(link.n - 1), sim->shared);
 }
 
@@ -318,14 +330,14 @@ static void tell_job(
 static void welcome(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
-    bool hears =
-        !link->cut && !link->mute_up && !link->mute_down && !link->lost_up && !link->lost_down;
+    bool hears = !link->cut && !link->mute_up && !link->mute_down && !link->lost_up &&
+                 !link->lost_down && !agent->pause.on;
     if (agent->life == link->life && hears && (!agent->draining || link->told_draining)) {
         agent->faulty = false;
     }
 }
 
-void speak(struct sim *sim, const struct core_action *action)
+static void speak(struct sim *sim, const struct core_action *action)
 {
     const struct speaker speaker = speaker_of(sim);
     struct cadre_error error;
@@ -360,4 +372,24 @@ void speak(struct sim *sim, const struct core_action *action)
         CADRE_ASSERT(words_say(&speaker, action, &error) == CADRE_OK);
     }
     drop_shared(sim);
+}
+
+static struct newest_words *newest_words(void *user, struct job_id id)
+{
+    struct job *job = job_by_id(user, id);
+    return job != NULL ? &job->newest : NULL;
+}
+
+void speak_turn(struct sim *sim, const struct core_actions *turn)
+{
+    const struct newest_of newest = {.find = newest_words, .user = sim};
+    outdated_note(turn, &newest);
+    for (size_t i = 0; i < turn->count && sim->broken == NULL; i++) {
+        const struct core_action *action = &turn->items[i];
+        bool outdated = sim->scenario.terse && outdated_is(turn, i, &newest);
+        if (action->type != CORE_ACTION_RECORD && !outdated) {
+            check_spoken(sim, action);
+            speak(sim, action);
+        }
+    }
 }

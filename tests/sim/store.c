@@ -225,6 +225,7 @@ cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
 void store_add(struct sim *sim, const struct core_record *record, struct places *places)
 {
     struct disk *disk = &sim->disk;
+    disk->written++;
     if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
         add_drain(sim, record);
         return;

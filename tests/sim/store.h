@@ -67,6 +67,7 @@ struct disk {
     uint64_t job_max; /* highest id given out, as written */
     uint64_t job_max_durable;
     uint64_t term_start;    /* newest start of a coordinator that spoke */
+    uint64_t written;       /* records, ever */
     uint64_t full_until_us; /* its disk is */
     bool fails;             /* the next commit does, for good */
 };

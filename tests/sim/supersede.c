@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A copy of the ledger that is made the owner: somebody copies it, the coordinator is started again
+ * and welcomes workers; then it is stopped for good and the copy is started with --supersede, as an
+ * operator does who moves the state directory and has not told the old machine. The old one is
+ * started again later, and nobody serves it. Of what only the old ledger has nothing is promised:
+ * the copy is started before anything but the start was recorded. */
+#include "sim.h"
+
+#define POLL_US 500
+#define FOR_US  2000000
+
+typedef unsigned long long ull;
+
+void supersede_begins(struct sim *sim)
+{
+    struct owner *owner = &sim->owner;
+    if (owner->waits || sim->second.waits || sim->second.runs) {
+        return;
+    }
+    trace(sim, "somebody copies the ledger, for another machine");
+    uint64_t copied = sim->disk.term_start;
+    for (uint64_t starts = draw(sim, 1, 2); starts > 0; starts--) {
+        coordinator_crash(sim, false);
+        sim->disk.term_start = starts > 1 ? sim->coordinator.term.start : sim->disk.term_start;
+    }
+    *owner = (struct owner){.waits = true,
+        .copied_start = copied,
+        .newest_start = sim->coordinator.term.start,
+        .written = sim->disk.written,
+        .poll_until_us = sim->now_us + FOR_US};
+    later(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
+}
+
+static bool is_obeyed(const struct sim *sim)
+{
+    bool obeyed = false;
+    for (uint32_t i = 0; i < sim->scenario.agents && !obeyed; i++) {
+        obeyed = sim->agents[i].obeyed.nonce == sim->coordinator.term.nonce;
+    }
+    return obeyed;
+}
+
+/* The old one is gone with what it had not recorded; its number stays with those who heard it. */
+static void start_copy(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    const struct term old = term_of_start(sim, c->term.start + 1, UINT64_MAX - c->life);
+    coordinator_drop_turn(sim);
+    c->turn_open = false;
+    sim->disk.term_start = sim->owner.copied_start;
+    coordinator_crash(sim, false);
+    c->supersedes = true;
+    trace(sim, "the copy is started with --supersede: start %llu", (ull)c->term.start);
+    second_waits(sim, &old);
+}
+
+void supersede_goes_on(struct sim *sim)
+{
+    struct owner *owner = &sim->owner;
+    if (sim->disk.written != owner->written || sim->now_us >= owner->poll_until_us) {
+        owner->waits = false; /* the copy is too old for what is promised of it */
+    } else if (is_obeyed(sim) && one_in(sim, 3)) {
+        owner->waits = false;
+        start_copy(sim);
+    } else {
+        later(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
+    }
+}
+
+/* As coordinator/engine: the next turn stores it before it speaks. */
+static void begin_term(struct sim *sim, uint64_t above)
+{
+    struct term *term = &sim->coordinator.term;
+    term->start = (above > term->start ? above : term->start) + 1;
+    sim->coordinator.term_unstored = !mutant_goes_on(sim, MUTANT_SUPERSEDE_UNSTORED);
+}
+
+void supersede_outranks(struct sim *sim, uint32_t link, const struct term *seen)
+{
+    begin_term(sim, seen->start);
+    trace(sim, "start %llu is superseded: this is start %llu now", (ull)seen->start,
+        (ull)sim->coordinator.term.start);
+    for (uint32_t i = 0; i < sim->link_count; i++) {
+        struct link *l = &sim->links[i];
+        if (i != link && l->said_hello && !l->second &&
+            !mutant_goes_on(sim, MUTANT_SUPERSEDE_UNTOLD)) {
+            link_cut(sim, i, 1000); /* they open others, and hear the new number */
+        }
+    }
+}
+
+void supersede_is_over(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    c->supersedes = c->supersedes && c->term.start <= sim->owner.newest_start;
+}
+
+void check_known(struct sim *sim, const struct link *link)
+{
+    bool welcomed = link->told_start != 0; /* else it hears of nothing before that */
+    if (link->coordinator_open && !link->cut && welcomed &&
+        link->told_start != sim->coordinator.term.start) {
+        broken(sim, "TERM", "w%u is told something by start %llu, and was welcomed by start %llu",
+            link->agent, (ull)sim->coordinator.term.start, (ull)link->told_start);
+    }
+}
