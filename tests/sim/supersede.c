@@ -25,7 +25,6 @@ void supersede_begins(struct sim *sim)
     }
     *owner = (struct owner){.waits = true,
         .copied_start = copied,
-        .newest_start = sim->coordinator.term.start,
         .written = sim->disk.written,
         .poll_until_us = sim->now_us + FOR_US};
     later(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
@@ -48,6 +47,7 @@ static void start_copy(struct sim *sim)
     coordinator_drop_turn(sim);
     c->turn_open = false;
     sim->disk.term_start = sim->owner.copied_start;
+    sim->owner.newest_start = c->term.start;
     coordinator_crash(sim, false);
     c->supersedes = true;
     trace(sim, "the copy is started with --supersede: start %llu", (ull)c->term.start);
