@@ -304,6 +304,18 @@ static bool has_records(const struct core_actions *turn)
     return i < turn->count;
 }
 
+/* Of a turn for which there is no room a half is on the disk nevertheless. */
+static void write_half(struct sim *sim)
+{
+    struct coordinator *c = &sim->coordinator;
+    size_t count = c->turn.count;
+    bool unstored = c->term_unstored;
+    c->turn.count = count / 2;
+    write_turn(sim);
+    c->turn.count = count;
+    c->term_unstored = unstored;
+}
+
 static bool is_ignored(struct sim *sim, cadre_status status)
 {
     return mutant_acts(
@@ -324,6 +336,9 @@ static bool commit_turn(struct sim *sim)
             return false;
         }
         trace(sim, "a turn of %zu actions is held", c->turn.count);
+        if (c->turn.count > 1 && mutant_acts(sim, MUTANT_HELD_HALF)) {
+            write_half(sim);
+        }
         if (mutant_acts(sim, MUTANT_HELD_FORGOTTEN)) {
             coordinator_drop_turn(sim);
         }

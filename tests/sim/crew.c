@@ -169,6 +169,9 @@ static uint64_t copied_to(struct sim *sim, struct process *process)
         .generation = memory->generation,
         .applied = memory->applied,
         .whole = true};
+    if (memory->applied > 0 && mutant_goes_on(sim, MUTANT_COPY_BEHIND)) {
+        backup->server.copy.applied--;
+    }
     return backup->ref.incarnation;
 }
 

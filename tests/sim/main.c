@@ -158,21 +158,28 @@ static int run_mutants(uint32_t workers)
 {
     struct sim *sim = &the_sim;
     int escaped = 0;
+    int areas = 0;
     for (int mutant = MUTANT_NONE + 1; mutant < MUTANT_COUNT; mutant++) {
         const struct mutant_case *expected = &mutant_cases[mutant];
         uint64_t first = (uint64_t)expected->world * SCENARIO_LATER;
         uint64_t seed = first;
         sim->mutant = (enum mutant)mutant;
+        sim->compares = expected->area != NULL && strcmp(expected->area, "values") == 0;
         do {
             sim_run(sim, seed++, workers);
         } while (seed < first + MUTANT_SEEDS_MAX && (sim->broken == NULL || !sim->mutated));
         bool caught = sim->broken != NULL && strstr(expected->caught_by, sim->broken) != NULL;
-        printf("%-24s %s %s after %" PRIu64 " seeds: %s\n", expected->name,
+        printf("%-12s %-24s %s %s after %" PRIu64 " seeds: %s\n",
+            expected->area != NULL ? expected->area : "", expected->name,
             caught ? "caught by" : "NOT CAUGHT BY", expected->caught_by, seed - first,
             sim->broken == NULL ? "nothing broke" : sim->why);
         escaped += caught ? 0 : 1;
+        areas += expected->area != NULL ? 1 : 0;
     }
     sim->mutant = MUTANT_NONE;
+    sim->compares = false;
+    printf("%d planted faults, %d of them in what seeds from %" PRIu64 " on draw\n",
+        MUTANT_COUNT - 1, areas, SCENARIO_LATER);
     return escaped == 0 ? 0 : 1;
 }
 

@@ -45,9 +45,11 @@ enum mutant {
     MUTANT_HELD_SPOKEN,
     MUTANT_HELD_FORGOTTEN,
     MUTANT_HELD_CLOCK,
+    MUTANT_HELD_HALF,
     MUTANT_ERROR_IGNORED,
     /* the network */
     MUTANT_SILENCE_UNNOTICED,
+    MUTANT_HALF_OPEN_KEPT,
     /* clocks */
     MUTANT_PAUSE_UNSEEN,
     /* crews */
@@ -55,6 +57,7 @@ enum mutant {
     MUTANT_KEPT_ANYHOW,
     MUTANT_ANSWERED_ALONE,
     MUTANT_ATTENDANT_PLANNED,
+    MUTANT_COPY_BEHIND,
     /* two coordinators */
     MUTANT_TERMS_UNJUDGED,
     MUTANT_TERM_UNRECORDED,
@@ -62,6 +65,9 @@ enum mutant {
     MUTANT_SUPERSEDE_UNSTORED,
     MUTANT_SUPERSEDE_UNTOLD,
     MUTANT_SUPERSEDE_IGNORED,
+    /* values; planted where tasks compare them */
+    MUTANT_VALUES_UNCOMPARED,
+    MUTANT_DIGEST_INVENTED,
     /* daemons */
     MUTANT_ABSENT_ARRIVAL,
     MUTANT_APPLIED_AHEAD,
@@ -97,6 +103,7 @@ struct mutant_case {
     const char *name;
     const char *caught_by; /* one of these invariants, whichever comes first */
     int world;             /* in which it is planted: scenario_world */
+    const char *area;      /* what it is planted in, of what is simulated since; NULL: before */
 };
 
 extern const struct mutant_case mutant_cases[MUTANT_COUNT];

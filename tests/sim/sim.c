@@ -123,6 +123,18 @@ static bool is_link_of(const struct sim *sim, uint32_t agent, uint32_t index)
            view.link.n == index + 1;
 }
 
+/* For the coordinator another link of this worker is open, on which nothing comes any more. */
+static bool is_half_open(const struct sim *sim, uint32_t agent, uint32_t but)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < but && !open; i++) {
+        const struct link *link = &sim->links[i];
+        open = link->agent == agent && link->coordinator_open && !link->cut && !link->second &&
+               (link->lost_up || link->lost_down);
+    }
+    return open;
+}
+
 static void coordinator_hears(struct sim *sim, uint32_t index, const struct message *message)
 {
     const struct link *link = &sim->links[index];
@@ -132,6 +144,9 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
     uint32_t agent = link->agent;
     if (link->second) {
         second_hears(sim, index, &message->up);
+        return;
+    }
+    if (is_half_open(sim, agent, index) && mutant_goes_on(sim, MUTANT_HALF_OPEN_KEPT)) {
         return;
     }
     if (!coordinator_may_serve(sim, index, &message->up)) {

@@ -62,7 +62,7 @@ static bool learn(struct sim *sim, uint32_t index, const struct told *told)
     struct process *process = &sim->processes[index];
     uint64_t verified =
         process->core.verified.digest != 0 ? process->core.verified.position : process->core.resume;
-    if (!told->differs) {
+    if (!told->differs || mutant_goes_on(sim, MUTANT_VALUES_UNCOMPARED)) {
         program_event(sim, index,
             &(struct task_event){.type = TASK_EVENT_VERIFIED,
                 .verified = {.position = told->position - 1, .digest = told->digest}});
