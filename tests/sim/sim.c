@@ -253,9 +253,23 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
     }
 }
 
+/* To the life of it that asked for this. */
+static void coordinator_happens(struct sim *sim, const struct happening *happening)
+{
+    if (happening->b != sim->coordinator.life) {
+        return;
+    }
+    if (happening->type == ON_SYNC) {
+        coordinator_sync(sim);
+    } else if (happening->type == ON_TURN_END) {
+        coordinator_turn_end(sim);
+    } else {
+        coordinator_tick(sim);
+    }
+}
+
 static void dispatch(struct sim *sim, const struct happening *happening)
 {
-    bool current = happening->b == sim->coordinator.life;
     switch ((enum happening_type)happening->type) {
     case ON_SUBMIT:
         submit(sim, happening->a);
@@ -268,9 +282,9 @@ static void dispatch(struct sim *sim, const struct happening *happening)
             sim, sim->scenario.faults[happening->a].kind, sim->scenario.faults[happening->a].agent);
         break;
     case ON_SYNC:
-        if (current) {
-            coordinator_sync(sim);
-        }
+    case ON_COORDINATOR_TICK:
+    case ON_TURN_END:
+        coordinator_happens(sim, happening);
         break;
     case ON_UNMUTE:
         unmute(sim, happening->a, happening->b != 0);
@@ -280,16 +294,6 @@ static void dispatch(struct sim *sim, const struct happening *happening)
         break;
     case ON_COORDINATOR_LINK_DOWN:
         coordinator_link_down(sim, happening->a);
-        break;
-    case ON_COORDINATOR_TICK:
-        if (current) {
-            coordinator_tick(sim);
-        }
-        break;
-    case ON_TURN_END:
-        if (current) {
-            coordinator_turn_end(sim);
-        }
         break;
     case ON_AGENT_DOWN:
         agent_hears(sim, happening->a, happening->message);
