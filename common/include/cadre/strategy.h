@@ -45,6 +45,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cadre/status.h"
 
@@ -133,6 +134,20 @@ CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
  * (tf.distribute.StrategyExtended.worker_devices.) */
 CADRE_API cadre_status cadre_strategy_devices(
     const cadre_strategy *strategy, const char *const **ret_devices, uint32_t *ret_count);
+
+/* Prints for people what the strategy is made of, as it is now: its kind, the replicas of the whole
+ * job, the tasks and which one this is, the devices of this task's replicas, how replicas meet, and
+ * the position:
+ *
+ *     MirroredStrategy: 2 replicas in sync, in 1 task
+ *       replica 0: /job:localhost/replica:0/task:0/device:CPU:0
+ *       replica 1: /job:localhost/replica:0/task:0/device:CPU:1
+ *       communication: the memory of this process
+ *       position: 0 steps
+ *
+ * The words may change with versions. Between steps.
+ * FAILED_PRECONDITION: it has ended, or a step is running. */
+CADRE_API cadre_status cadre_describe(const cadre_strategy *strategy, FILE *file);
 
 /* --- scopes: which strategy a thread's calls mean --- */
 

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cadre/status.h"
 
@@ -118,6 +119,21 @@ CADRE_API size_t cadre_tensor_bytes(const cadre_tensor *tensor);
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);
+
+/* Prints it, and a line's end, as TensorFlow does:
+ *
+ *     cadre_tensor([1.  0.5], shape=(2,), dtype=float32)
+ *
+ * Of this, and of all that is printed here, each word is TensorFlow's or numpy's, so that what a
+ * program prints can be laid beside what its documents show, but tf.Tensor and tf.Variable, which
+ * would name a library that is not there: the words are those of the types in C. Numbers are
+ * printed as numpy does: the shortest decimal that reads back as the same number, of a tensor that
+ * is no scalar with 8 digits behind the point at most; in columns; in lines of 75 characters; of
+ * more than 1000 elements the first and last three along each dimension, with `...` between. A
+ * tensor on a GPU is copied to the host, and waited for. Any context and thread.
+ * RESOURCE_EXHAUSTED: no memory for the text; what the system says when `file` does not take it.
+ * (print.) */
+CADRE_API cadre_status cadre_tensor_print(const cadre_tensor *tensor, FILE *file);
 
 /* What is known about a tensor before it exists. */
 typedef struct cadre_tensor_spec {

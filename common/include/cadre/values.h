@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cadre/dataset.h"
 #include "cadre/strategy.h"
@@ -85,6 +86,18 @@ CADRE_API cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_a
  * return; tf.distribute.DistributedValues.) */
 CADRE_API cadre_status cadre_values_from_tensors(cadre_strategy *strategy,
     cadre_tensor *const tensors[], uint32_t tensor_count, cadre_per_replica **ret_values);
+
+/* Prints it, and a line's end, as TensorFlow does (cadre/tensor.h), of the replicas of this task:
+ *
+ *     PerReplica:{
+ *       0: cadre_tensor([0.], shape=(1,), dtype=float32),
+ *       1: cadre_tensor([1.], shape=(1,), dtype=float32)
+ *     }
+ *
+ * One that TF would not wrap (cadre_per_replica_is_plain) is printed as its tensor, and several
+ * components as a tuple, with tensors as in Python's repr:
+ * (<cadre_tensor: shape=(), dtype=int64, numpy=1>, ...). Any context and thread. (print.) */
+CADRE_API cadre_status cadre_value_print(const cadre_per_replica *value, FILE *file);
 
 /* Whether all local replicas have the very same tensor as this component, so that TF would not wrap
  * it: an argument that was passed through, or a strategy of one replica. False when there is no

@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cadre/replica.h"
 #include "cadre/tensor.h"
@@ -178,6 +179,19 @@ CADRE_API cadre_status cadre_colocate_leave(void);
  * GPU: the error says which. (tf.Variable.read_value.) */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
+
+/* Prints it, and a line's end, as TensorFlow does (cadre/tensor.h), with the components of this
+ * task; "SyncOnReadVariable" of one that is combined when read:
+ *
+ *     MirroredVariable:{
+ *       0: <cadre_variable 'v:0' shape=() dtype=float32, numpy=1.0>,
+ *       1: <cadre_variable 'v/replica_1:0' shape=() dtype=float32, numpy=1.0>
+ *     }
+ *
+ * Of one component (aggregating, regular, strings), and in a replica function or an update, where
+ * it is that replica's, the middle alone: <cadre_variable 'v:0' ...>. FAILED_PRECONDITION where
+ * cadre_variable_read gives NULL. (print.) */
+CADRE_API cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file);
 
 /* Reads of aggregating variables between enter and leave give what the first of them gave, even
  * after writes: a copy of it, valid until leave. A scope entered in cross-replica context holds for

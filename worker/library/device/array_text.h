@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The elements of a tensor as numpy writes those of an array: in columns, lines of 75 characters,
+ * and of more than 1000 the first and last three along each dimension. */
+#ifndef CADRE_WORKER_DEVICE_ARRAY_TEXT_H
+#define CADRE_WORKER_DEVICE_ARRAY_TEXT_H
+
+#include <stdio.h>
+
+#include "worker/library/device/tensor.h"
+
+#define ARRAY_TEXT_COLUMNS 75
+
+/* How the text stands between others. */
+struct array_place {
+    const char *separator; /* between elements: " " or ", " */
+    size_t before;         /* columns in front of the first "[" */
+    size_t after;          /* that are needed behind the last "]" */
+};
+
+/* Writes the elements, which are on the host, and returns the columns of the last line. */
+size_t array_text(const cadre_tensor *tensor, const struct array_place *place, FILE *to);
+
+/* One scalar's element. */
+void scalar_text(const cadre_tensor *tensor, FILE *to);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A strategy in words: what it is made of, and how its replicas meet. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor_text.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+static const char *const kinds[] = {
+    [STRATEGY_ONE_DEVICE] = "OneDeviceStrategy",
+    [STRATEGY_MIRRORED] = "MirroredStrategy",
+    [STRATEGY_MULTI_WORKER_MIRRORED] = "MultiWorkerMirroredStrategy",
+    [STRATEGY_CENTRAL_STORAGE] = "CentralStorageStrategy",
+    [STRATEGY_PARAMETER_SERVER] = "ParameterServerStrategy",
+};
+
+/* "HOST:PORT/TOKEN": tasks with the same HOST share one. */
+static bool same_host(const char *one, const char *other)
+{
+    size_t length = strcspn(one, ":");
+    return strcspn(other, ":") == length && strncmp(one, other, length) == 0;
+}
+
+static uint32_t count_hosts(const struct task_roster *roster)
+{
+    uint32_t hosts = 0;
+    for (uint32_t i = 0; i < roster->member_count; i++) {
+        uint32_t j = 0;
+        while (j < i && !same_host(roster->members[j].address, roster->members[i].address)) {
+            j++;
+        }
+        hosts += j == i ? 1 : 0;
+    }
+    return hosts;
+}
+
+static void write_communication(const cadre_strategy *strategy, FILE *to)
+{
+    const struct task_roster *roster = &strategy->roster;
+    fputs("  communication: ", to);
+    if (strategy->mesh_devices != NULL) {
+        fputs(strategy->connected ? "NCCL between the GPUs; other tensors by " : "", to);
+    }
+    if (strategy_tasks(strategy) == 1) {
+        fputs("the memory of this process\n", to);
+    } else if (strategy->state == STATE_WARM) {
+        fputs("not before this task joins the others\n", to);
+    } else if (count_hosts(roster) == 1) {
+        fputs("the shared memory of this host\n", to);
+    } else {
+        fprintf(
+            to, "the shared memory of each of %u hosts, TCP between them\n", count_hosts(roster));
+    }
+}
+
+static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error *error)
+{
+    (void)error;
+    const cadre_strategy *strategy = of;
+    uint32_t tasks = strategy_tasks(strategy);
+    uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
+    const char *kind =
+        strategy == living_default() ? "the default strategy" : kinds[strategy->kind];
+    fprintf(to, "%s: %u %s in sync, in %u %s\n", kind, replicas,
+        replicas == 1 ? "replica" : "replicas", tasks, tasks == 1 ? "task" : "tasks");
+    if (tasks > 1) {
+        fprintf(to, "  this task: %u of 0 to %u%s\n", strategy_rank_of(strategy), tasks - 1,
+            cadre_strategy_is_chief(strategy) ? ", the chief"
+            : strategy->state == STATE_WARM   ? ", which joins at its first step"
+                                              : "");
+    }
+    for (uint32_t i = 0; i < strategy->devices.count; i++) {
+        fprintf(to, "  replica %u: %s\n", strategy->replica_first + i, strategy->devices.names[i]);
+    }
+    for (uint32_t i = 0; i < strategy->parameter.count; i++) {
+        fprintf(to, "  variables: %s\n", strategy->parameter.names[i]);
+    }
+    write_communication(strategy, to);
+    fprintf(to, "  position: %" PRIu64 " %s", strategy_position(strategy),
+        strategy_position(strategy) == 1 ? "step" : "steps");
+    return CADRE_OK;
+}
+
+cadre_status cadre_describe(const cadre_strategy *strategy, FILE *file)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(strategy, __func__, "strategy", &error);
+    if (status == CADRE_OK) {
+        status = argument_require(file, __func__, "file", &error);
+    }
+    if (status == CADRE_OK) {
+        status = strategy_look(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = text_print(write_strategy, strategy, file, &error);
+    }
+    return border(status, &error);
+}

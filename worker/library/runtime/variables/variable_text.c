@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables as TensorFlow prints them. */
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor_text.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_device.h"
+
+/* `values`: of the component, on the host, to be released. */
+static cadre_status write_one(const cadre_variable *variable, uint32_t component,
+    cadre_tensor *values, FILE *to, struct cadre_error *error)
+{
+    char name[LIMIT_NAME_BYTES + 32];
+    cadre_variable_component_name(variable, component, name, sizeof name);
+    fprintf(to, "<cadre_variable '%s:0' ", name);
+    cadre_status status = tensor_text(values, TENSOR_FORM_MEMBERS, to, error);
+    fputc('>', to);
+    cadre_tensor_release(values);
+    return status;
+}
+
+/* What cadre_variable_read gives here. */
+static cadre_status write_read(
+    const cadre_variable *variable, uint32_t component, FILE *to, struct cadre_error *error)
+{
+    const cadre_replica *replica = context_replica();
+    const void *values = cadre_variable_read(NULL, variable);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "%s", cadre_error_message());
+    }
+    cadre_tensor *tensor = NULL;
+    if (replica == NULL || variable->components[0].device == NULL) {
+        CADRE_TRY(tensor_from_data(
+            variable->dtype, variable->rank, variable->dims, values, &tensor, error));
+    } else {
+        const struct variable_component *own = &variable->components[replica->local];
+        CADRE_TRY(tensor_create(variable->dtype, variable->rank, variable->dims, &tensor, error));
+        cadre_status status =
+            variable_to_host(variable, own, 0, cadre_tensor_data(tensor), variable->bytes, error);
+        if (status != CADRE_OK) {
+            cadre_tensor_release(tensor);
+            return status;
+        }
+    }
+    return write_one(variable, component, tensor, to, error);
+}
+
+static cadre_status write_all(const cadre_variable *variable, FILE *to, struct cadre_error *error)
+{
+    fprintf(to, "%s:{\n", variable->on_read ? "SyncOnReadVariable" : "MirroredVariable");
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        cadre_tensor *tensor = NULL;
+        CADRE_TRY(tensor_create(variable->dtype, variable->rank, variable->dims, &tensor, error));
+        cadre_status status = variable_to_host(variable, &variable->components[i], 0,
+            cadre_tensor_data(tensor), variable->bytes, error);
+        if (status != CADRE_OK) {
+            cadre_tensor_release(tensor);
+            return status;
+        }
+        fprintf(to, "%s  %u: ", i == 0 ? "" : ",\n", i);
+        CADRE_TRY(write_one(variable, i, tensor, to, error));
+    }
+    fputs("\n}", to);
+    return CADRE_OK;
+}
+
+static cadre_status write_variable(const void *of, FILE *to, struct cadre_error *error)
+{
+    const cadre_variable *variable = of;
+    const cadre_replica *replica = context_replica();
+    uint32_t local = replica != NULL ? replica->local : 0;
+    bool own = replica != NULL || context_update(&local);
+    bool wrapped = variable->kind == CADRE_VARIABLE_MIRRORED || variable->on_read;
+    if (own || !wrapped || variable->dtype == CADRE_STRING) {
+        return write_read(variable, variable->component_count > 1 ? local : 0, to, error);
+    }
+    return write_all(variable, to, error);
+}
+
+cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file)
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(file, __func__, "file", &error);
+    if (status == CADRE_OK) {
+        status = context_replica() == NULL
+                     ? variable_enter(variable, __func__, &call, &error)
+                     : variable_require_own(context_replica(), variable, __func__, &error);
+    }
+    if (status == CADRE_OK) {
+        status = text_print(write_variable, variable, file, &error);
+    }
+    return border(status, &error);
+}
