@@ -67,6 +67,23 @@ CADRE_API cadre_status cadre_tensor_create(
 CADRE_API cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     const void *data, cadre_tensor **ret_tensor);
 
+/* Gives memory back to the program: in any thread, by the call that gave back the last reference.
+ * It makes no calls with a strategy. */
+typedef void (*cadre_release_function)(void *data, void *user);
+
+/* A tensor over memory of the program, without a copy: a mapped file, a buffer of another library,
+ * an array that lives as long as the program. `release` is called once, with `data` and `user`,
+ * when the last reference goes, that of views, of datasets and of values included; until then the
+ * program leaves the memory there, and changes it as little as the elements of any other tensor.
+ * NULL: it stays until the program ends. After an error `release` is not called. `data` is aligned
+ * as an element is (INVALID_ARGUMENT, also for NULL): where that is less than CADRE_TENSOR_ALIGN,
+ * loops over it may be a little slower. What writes elements in place (cadre_all_reduce, a
+ * broadcast) writes to this memory, so a mapping that can only be read is for what is only read. It
+ * is copied where any tensor is: by cadre_tensor_copy, by assignments, to a GPU, to another task,
+ * and into batches. Other errors as above. (tf.experimental.dlpack.from_dlpack.) */
+CADRE_API cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
+    void *data, cadre_release_function release, void *user, cadre_tensor **ret_tensor);
+
 /* Scalars (rank 0). */
 CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
 CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);

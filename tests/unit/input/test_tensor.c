@@ -53,6 +53,59 @@ static void scalars_and_empty_tensors(void **state)
     assert_null(cadre_tensor_retain(NULL));
 }
 
+struct lent {
+    int64_t values[6];
+    int given_back;
+};
+
+static void give_back(void *data, void *user)
+{
+    struct lent *lent = user;
+    assert_ptr_equal(data, lent->values);
+    lent->given_back++;
+}
+
+static void memory_of_the_program_comes_back_once(void **state)
+{
+    (void)state;
+    struct lent lent = {.values = {0, 1, 2, 3, 4, 5}};
+    const int64_t dims[] = {3, 2};
+    cadre_tensor *tensor = NULL;
+    cadre_tensor *view = NULL;
+    cadre_tensor *copy = NULL;
+    assert_int_equal(
+        cadre_tensor_over(CADRE_I64, 2, dims, lent.values, give_back, &lent, &tensor), CADRE_OK);
+    assert_ptr_equal(cadre_tensor_data(tensor), lent.values);
+    assert_int_equal(cadre_tensor_bytes(tensor), sizeof lent.values);
+    assert_int_equal(cadre_tensor_view_rows(tensor, 1, 2, &view), CADRE_OK);
+    assert_ptr_equal(cadre_tensor_data(view), &lent.values[2]);
+    assert_int_equal(cadre_tensor_copy(tensor, &copy), CADRE_OK);
+    assert_ptr_not_equal(cadre_tensor_data(copy), lent.values);
+    assert_ptr_equal(cadre_tensor_retain(tensor), tensor);
+    cadre_tensor_release(tensor);
+    cadre_tensor_release(tensor);
+    assert_int_equal(lent.given_back, 0); /* the view is left */
+    cadre_tensor_release(view);
+    assert_int_equal(lent.given_back, 1);
+    assert_int_equal(((const int64_t *)cadre_tensor_const_data(copy))[5], 5);
+    cadre_tensor_release(copy);
+    assert_int_equal(lent.given_back, 1);
+    /* Nobody waits for it. */
+    assert_int_equal(
+        cadre_tensor_over(CADRE_I64, 2, dims, lent.values, NULL, NULL, &tensor), CADRE_OK);
+    cadre_tensor_release(tensor);
+    char *odd = (char *)lent.values + 4;
+    assert_int_equal(cadre_tensor_over(CADRE_I64, 0, NULL, odd, give_back, &lent, &tensor),
+        CADRE_INVALID_ARGUMENT);
+    assert_null(tensor);
+    assert_non_null(strstr(cadre_error_message(), "multiple of 8"));
+    assert_int_equal(cadre_tensor_over(CADRE_I64, 0, NULL, NULL, give_back, &lent, &tensor),
+        CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_tensor_over(CADRE_F32, 0, NULL, odd, NULL, NULL, &tensor), CADRE_OK);
+    cadre_tensor_release(tensor);
+    assert_int_equal(lent.given_back, 1);
+}
+
 static void views_share_and_outlive(void **state)
 {
     (void)state;
@@ -204,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(created_tensors_are_zero_and_aligned),
         cmocka_unit_test(scalars_and_empty_tensors),
+        cmocka_unit_test(memory_of_the_program_comes_back_once),
         cmocka_unit_test(views_share_and_outlive),
         cmocka_unit_test(bad_shapes_are_refused),
         cmocka_unit_test(strings_are_copied),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors. One that owns memory of the host is one block: the header, then the elements; a view has
- * a header only and holds a reference of the owner. Those on devices: tensor_on_device.c. */
+ * a header only and holds a reference of the owner; one over memory of the program has a header and
+ * what gives it back. Those on devices: tensor_on_device.c. */
 #include "worker/library/device/tensor.h"
 
 #include <inttypes.h>
@@ -166,9 +167,16 @@ cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype,
     return allocate(kind, dtype, rank, dims, 0, ret_tensor, error);
 }
 
+/* Whose elements they are: a view's are another one's. */
+static cadre_tensor *owner_of(const cadre_tensor *tensor)
+{
+    return tensor->elements == TENSOR_ELEMENTS_VIEWED ? tensor->holds
+                                                      : (cadre_tensor *)(uintptr_t)tensor;
+}
+
 enum tensor_memory_kind tensor_kind(const cadre_tensor *tensor)
 {
-    return (enum tensor_memory_kind)(tensor->is_view ? tensor->holds : tensor)->kind;
+    return (enum tensor_memory_kind)owner_of(tensor)->kind;
 }
 
 cadre_status tensor_create_unset(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -239,6 +247,38 @@ cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *d
     return CADRE_OK;
 }
 
+cadre_status tensor_over(
+    const struct tensor_lent *lent, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    int64_t count = 0;
+    size_t bytes = 0;
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    *ret_tensor = NULL;
+    CADRE_TRY(tensor_shape_check(lent->dtype, lent->rank, lent->dims, &count, &bytes, error));
+    size_t align = lent->dtype == CADRE_STRING ? sizeof(void *) : cadre_dtype_bytes(lent->dtype);
+    if (lent->data == NULL || (uintptr_t)lent->data % align != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a tensor of %s cannot lie over memory at %p; give an address that is a multiple of "
+            "%zu, or copy by cadre_tensor_from_data",
+            tensor_shape_text(lent->dtype, lent->rank, lent->dims, shape), lent->data, align);
+    }
+    cadre_tensor *tensor = tensor_new_header(
+        TENSOR_MEMORY_HOST, sizeof(struct tensor_over), lent->dtype, lent->rank, lent->dims);
+    if (tensor == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a tensor over memory of the program");
+    }
+    tensor->elements = TENSOR_ELEMENTS_LENT;
+    tensor->count = count;
+    tensor->bytes = bytes;
+    tensor->data = lent->data;
+    struct tensor_over *over = (struct tensor_over *)(void *)tensor;
+    over->release = lent->release;
+    over->user = lent->user;
+    *ret_tensor = tensor;
+    return CADRE_OK;
+}
+
 cadre_status tensor_copy(
     const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
@@ -263,11 +303,11 @@ static cadre_status make_view(cadre_tensor *tensor, size_t offset, uint32_t rank
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a view of a tensor");
     }
     CADRE_ASSERT(offset + bytes <= tensor->bytes);
-    view->is_view = true;
+    view->elements = TENSOR_ELEMENTS_VIEWED;
     view->count = count;
     view->bytes = bytes;
     view->data = tensor->data + offset;
-    view->holds = tensor_keep(tensor->is_view ? tensor->holds : tensor);
+    view->holds = tensor_keep(owner_of(tensor));
     *ret_view = view;
     return CADRE_OK;
 }

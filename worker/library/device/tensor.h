@@ -47,6 +47,18 @@ cadre_status tensor_strings_in(cadre_tensor *owner, uint32_t rank, const int64_t
 cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     const void *data, cadre_tensor **ret_tensor, struct cadre_error *error);
 
+/* cadre_tensor_over. */
+struct tensor_lent {
+    cadre_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+    void *data;
+    cadre_release_function release; /* may be NULL */
+    void *user;
+};
+cadre_status tensor_over(
+    const struct tensor_lent *lent, cadre_tensor **ret_tensor, struct cadre_error *error);
+
 cadre_status tensor_view_rows(cadre_tensor *tensor, int64_t first, int64_t count,
     cadre_tensor **ret_view, struct cadre_error *error);
 

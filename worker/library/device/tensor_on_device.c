@@ -13,7 +13,7 @@ struct device *tensor_device(const cadre_tensor *tensor)
     if (tensor == NULL) {
         return NULL;
     }
-    return tensor->is_view ? tensor->holds->device : tensor->device;
+    return tensor->elements == TENSOR_ELEMENTS_VIEWED ? tensor->holds->device : tensor->device;
 }
 
 void tensor_give_on_device(cadre_tensor *tensor)

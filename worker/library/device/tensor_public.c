@@ -30,6 +30,19 @@ cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int6
     return published(status, &error);
 }
 
+cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims, void *data,
+    cadre_release_function release, void *user, cadre_tensor **ret_tensor)
+{
+    struct cadre_error error = {0};
+    const struct tensor_lent lent = {
+        .dtype = dtype, .rank = rank, .dims = dims, .data = data, .release = release, .user = user};
+    cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
+    if (status == CADRE_OK) {
+        status = tensor_over(&lent, ret_tensor, &error);
+    }
+    return published(status, &error);
+}
+
 cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor)
 {
     return cadre_tensor_from_data(CADRE_F32, 0, NULL, &value, ret_tensor);

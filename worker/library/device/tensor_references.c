@@ -70,7 +70,14 @@ static void end(cadre_tensor *tensor)
     if (tensor->device != NULL) {
         tensor_give_on_device(tensor);
     }
+    struct tensor_over over = {.release = NULL};
+    if (tensor->elements == TENSOR_ELEMENTS_LENT) {
+        memcpy(&over, tensor, sizeof over);
+    }
     tensor_memory_give((enum tensor_memory_kind)tensor->kind, tensor, tensor->block_bytes);
+    if (over.release != NULL) {
+        over.release(over.tensor.data, over.user);
+    }
     tensor_drop(holds); /* a view holds no view */
 }
 

@@ -4,19 +4,25 @@
 #define CADRE_WORKER_DEVICE_TENSOR_STRUCT_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "worker/library/device/tensor.h"
 
 struct device;
 
+/* Where the elements lie. */
+enum tensor_elements {
+    TENSOR_ELEMENTS_OWN = 0, /* behind the header, or in memory of a device got for this tensor */
+    TENSOR_ELEMENTS_VIEWED,  /* in those of `holds` */
+    TENSOR_ELEMENTS_LENT     /* in memory of the program: the header is a struct tensor_over */
+};
+
 struct cadre_tensor {
     _Atomic uint64_t references; /* all in the lower half, the library's in the upper one */
     cadre_dtype dtype;
     uint16_t rank;
-    bool is_view; /* `data` lies in the memory of `holds`; else in this tensor's own */
-    uint8_t kind; /* of the block that this header begins: enum tensor_memory_kind */
+    uint8_t elements; /* enum tensor_elements */
+    uint8_t kind;     /* of the block that this header begins: enum tensor_memory_kind */
     int64_t dims[CADRE_RANK_MAX];
     int64_t count;
     size_t bytes;
@@ -24,6 +30,13 @@ struct cadre_tensor {
     size_t block_bytes;
     cadre_tensor *holds;   /* what must live as long: the owner of `data`, or of strings' bytes */
     struct device *device; /* whose memory `data` is in, got for this tensor; NULL: the host's */
+};
+
+/* One over memory of the program, which gets it back when the last reference goes. */
+struct tensor_over {
+    struct cadre_tensor tensor;
+    cadre_release_function release; /* NULL: nobody waits for it */
+    void *user;
 };
 
 /* A header in a block of `bytes` bytes; the rest of the block is not written. NULL: no memory. */
