@@ -31,6 +31,8 @@ typedef enum cadre_dtype {
     CADRE_I32,
     CADRE_I16,
     CADRE_I8,
+    CADRE_U32,
+    CADRE_U16,
     CADRE_U8,
     CADRE_BOOL,  /* one byte, 0 or 1 */
     CADRE_STRING /* elements are struct cadre_string; the bytes belong to the tensor and cannot be

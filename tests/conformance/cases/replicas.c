@@ -27,7 +27,8 @@ bool case_dtype(struct conformance_case *self, const json_t *object, cadre_dtype
         cadre_dtype dtype;
     } names[] = {{"float64", CADRE_F64}, {"float32", CADRE_F32}, {"float16", CADRE_F16},
         {"bfloat16", CADRE_BF16}, {"int64", CADRE_I64}, {"int32", CADRE_I32}, {"int16", CADRE_I16},
-        {"int8", CADRE_I8}, {"uint8", CADRE_U8}, {"bool", CADRE_BOOL}, {"string", CADRE_STRING}};
+        {"int8", CADRE_I8}, {"uint32", CADRE_U32}, {"uint16", CADRE_U16}, {"uint8", CADRE_U8},
+        {"bool", CADRE_BOOL}, {"string", CADRE_STRING}};
     const json_t *value = json_object_get(object, "dtype");
     *ret_dtype = otherwise;
     if (value == NULL || json_is_null(value)) {
@@ -65,6 +66,12 @@ static void store(cadre_tensor *tensor, int64_t i, double real, json_int_t whole
         break;
     case CADRE_I8:
         ((int8_t *)data)[i] = (int8_t)whole;
+        break;
+    case CADRE_U32:
+        ((uint32_t *)data)[i] = (uint32_t)whole;
+        break;
+    case CADRE_U16:
+        ((uint16_t *)data)[i] = (uint16_t)whole;
         break;
     default:
         ((uint8_t *)data)[i] = (uint8_t)whole;

@@ -111,6 +111,10 @@ static int64_t narrow(enum mesh_dtype dtype, int64_t wide)
         return (int16_t)(uint16_t)(uint64_t)wide;
     case MESH_I8:
         return (int8_t)(uint8_t)(uint64_t)wide;
+    case MESH_U32:
+        return (uint32_t)(uint64_t)wide;
+    case MESH_U16:
+        return (uint16_t)(uint64_t)wide;
     case MESH_U8:
         return (uint8_t)(uint64_t)wide;
     default:

@@ -6,8 +6,8 @@
 
 #include "common/pure/half.h"
 
-const cadre_dtype reference_dtypes[9] = {CADRE_F64, CADRE_F32, CADRE_F16, CADRE_BF16, CADRE_I64,
-    CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U8};
+const cadre_dtype reference_dtypes[11] = {CADRE_F64, CADRE_F32, CADRE_F16, CADRE_BF16, CADRE_I64,
+    CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U32, CADRE_U16, CADRE_U8};
 
 size_t reference_bytes(cadre_dtype dtype)
 {
@@ -19,6 +19,8 @@ size_t reference_bytes(cadre_dtype dtype)
         [CADRE_I32] = 4,
         [CADRE_I16] = 2,
         [CADRE_I8] = 1,
+        [CADRE_U32] = 4,
+        [CADRE_U16] = 2,
         [CADRE_U8] = 1,
         [CADRE_BOOL] = 1};
     return dtype <= CADRE_BOOL ? bytes[dtype] : 0;

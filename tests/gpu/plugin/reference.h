@@ -9,7 +9,7 @@
 #include "worker/library/device/device_ops.h"
 
 /* Every type of numbers, and how many bytes an element has; 0: the type has no numbers. */
-extern const cadre_dtype reference_dtypes[9];
+extern const cadre_dtype reference_dtypes[11];
 size_t reference_bytes(cadre_dtype dtype);
 bool reference_is_float(cadre_dtype dtype);
 

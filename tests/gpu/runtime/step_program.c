@@ -84,6 +84,10 @@ static void set(void *data, cadre_dtype dtype, int64_t i, int value)
     case CADRE_I32:
         ((int32_t *)data)[i] = value;
         break;
+    case CADRE_U32:
+        ((uint32_t *)data)[i] = (uint32_t)value;
+        break;
+    case CADRE_U16:
     case CADRE_I16:
         ((int16_t *)data)[i] = (int16_t)value;
         break;

@@ -168,11 +168,13 @@ static void every_type_and_op_too(void **state)
 {
     (void)state;
     static const cadre_dtype dtypes[] = {
-        CADRE_F64, CADRE_BF16, CADRE_I64, CADRE_I32, CADRE_I16, CADRE_U8};
+        CADRE_F64, CADRE_BF16, CADRE_I64, CADRE_I32, CADRE_I16, CADRE_U32, CADRE_U16, CADRE_U8};
+    const size_t count = sizeof dtypes / sizeof dtypes[0];
     static const cadre_reduce_op ops[] = {CADRE_SUM, CADRE_MIN, CADRE_MAX, CADRE_PROD};
     static const enum call calls[] = {ALL_REDUCE, SCATTER, BROADCAST, GATHER};
-    for (size_t i = 0; i < 6 * 4; i++) {
-        struct subject subject = {.call = calls[i % 4], .op = ops[i / 6], .dtype = dtypes[i % 6]};
+    for (size_t i = 0; i < count * 4; i++) {
+        struct subject subject = {
+            .call = calls[(i + i / count) % 4], .op = ops[i / count], .dtype = dtypes[i % count]};
         compare(&subject);
     }
 }

@@ -122,6 +122,10 @@ static void other_types(void **state)
         "<cadre_tensor: shape=(3,), dtype=bool, numpy=array([ True,  True, False])>");
     check_form(VECTOR(CADRE_I32, int32_t, 1, -10), TENSOR_FORM_REPR,
         "<cadre_tensor: shape=(2,), dtype=int32, numpy=array([  1, -10], dtype=int32)>");
+    check_form(VECTOR(CADRE_U32, uint32_t, UINT32_MAX), TENSOR_FORM_STR,
+        "cadre_tensor([4294967295], shape=(1,), dtype=uint32)");
+    check_form(VECTOR(CADRE_U16, uint16_t, 50256, 1), TENSOR_FORM_REPR,
+        "<cadre_tensor: shape=(2,), dtype=uint16, numpy=array([50256,     1], dtype=uint16)>");
     check_form(VECTOR(CADRE_U8, uint8_t, 7, 255), TENSOR_FORM_STR,
         "cadre_tensor([  7 255], shape=(2,), dtype=uint8)");
     const cadre_string strings[] = {{"a", 1}, {"it's\n\x01\\", 7}, {"'\"", 2}, {"", 0}};

@@ -49,6 +49,8 @@ static void headers_that_are_read(void **state)
     accept("{'descr': '<f2', 'fortran_order': False, 'shape': (5L, 1L), }", CADRE_F16, 2, 5, 10);
     accept("{'descr': '<i2', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2), }", CADRE_I16, 8,
         1, 4);
+    accept("{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }", CADRE_U16, 1, 3, 6);
+    accept("{'descr': '<u4', 'fortran_order': False, 'shape': (3,), }", CADRE_U32, 1, 3, 12);
 }
 
 static void headers_that_are_refused(void **state)

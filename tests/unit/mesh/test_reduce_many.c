@@ -31,6 +31,8 @@ union element {
     int16_t i16;
     int8_t i8;
     uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
 };
 
 #define REAL(op, a, b)                                                                             \
@@ -64,6 +66,12 @@ static union element join(enum mesh_op op, enum mesh_dtype dtype, union element 
         break;
     case MESH_I8:
         into.i8 = (int8_t)WHOLE(op, a.i8, b.i8);
+        break;
+    case MESH_U32:
+        into.u32 = (uint32_t)WHOLE(op, a.u32, b.u32);
+        break;
+    case MESH_U16:
+        into.u16 = (uint16_t)WHOLE(op, a.u16, b.u16);
         break;
     case MESH_U8:
         into.u8 = (uint8_t)WHOLE(op, a.u8, b.u8);

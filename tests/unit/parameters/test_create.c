@@ -76,7 +76,7 @@ static void all_types_shapes_and_partitioners_read_back(void **state)
 {
     (void)state;
     static const cadre_dtype dtypes[] = {CADRE_F64, CADRE_F32, CADRE_F16, CADRE_BF16, CADRE_I64,
-        CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U8, CADRE_BOOL};
+        CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U32, CADRE_U16, CADRE_U8, CADRE_BOOL};
     static const int64_t dims[] = {11, 2, 3};
     static const int64_t none[] = {0, 4};
     static const cadre_partitioner partitioners[] = {

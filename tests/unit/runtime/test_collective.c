@@ -76,6 +76,40 @@ static void the_mean_of_integers_is_real(void **state)
     cadre_strategy_release(strategy);
 }
 
+static void unsigned_words_wrap(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    static const struct {
+        cadre_dtype dtype;
+        uint32_t values[2]; /* of the replicas */
+        uint32_t sum;
+        double mean;
+    } cases[] = {{CADRE_U32, {UINT32_MAX, 3}, 2, 1},
+        {CADRE_U32, {0x80000000u, 8}, 0x80000008u, 0x40000004},
+        {CADRE_U16, {50256, 50256}, 34976, 17488}, {CADRE_U16, {1, 65535}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t one = 1;
+        cadre_tensor *values[2];
+        for (int r = 0; r < 2; r++) { /* the low bytes come first */
+            assert_public_ok(
+                cadre_tensor_from_data(cases[i].dtype, 1, &one, &cases[i].values[r], &values[r]));
+            cadre_tensor_retain(values[r]);
+        }
+        cadre_tensor *sum = reduced(strategy, CADRE_SUM, values, CADRE_AXIS_NONE);
+        assert_int_equal(cadre_tensor_dtype(sum), cases[i].dtype);
+        assert_memory_equal(
+            cadre_tensor_const_data(sum), &cases[i].sum, cadre_dtype_bytes(cases[i].dtype));
+        cadre_tensor_release(sum);
+        /* Of integers the sum wraps first, whatever is made of it then. */
+        cadre_tensor *mean = reduced(strategy, CADRE_MEAN, values, 0);
+        assert_int_equal(cadre_tensor_dtype(mean), CADRE_F64);
+        assert_true(*(const double *)cadre_tensor_const_data(mean) == cases[i].mean);
+        cadre_tensor_release(mean);
+    }
+    cadre_strategy_release(strategy);
+}
+
 static void an_inner_axis_is_summed(void **state)
 {
     (void)state;
@@ -406,6 +440,7 @@ int main(void)
         cmocka_unit_test(reduce_without_axis_is_elementwise),
         cmocka_unit_test(reduce_along_an_axis_weighs_by_entries),
         cmocka_unit_test(the_mean_of_integers_is_real),
+        cmocka_unit_test(unsigned_words_wrap),
         cmocka_unit_test(an_inner_axis_is_summed),
         cmocka_unit_test(what_cannot_be_reduced_is_refused),
         cmocka_unit_test(shapes_of_one_size_are_told_apart),

@@ -35,18 +35,22 @@ static void data_are_aligned_and_equal_entries_give_equal_bytes(void **state)
         {.name = "b", .dtype = CADRE_F64, .rank = 0, .bytes = 8},
         {.name = "c", .dtype = CADRE_F32, .rank = 2, .dims = {1, 3}, .bytes = 12},
         {.name = "d", .dtype = CADRE_BF16, .rank = 1, .dims = {1}, .bytes = 2},
+        {.name = "e", .dtype = CADRE_U16, .rank = 1, .dims = {3}, .bytes = 6},
+        {.name = "f", .dtype = CADRE_U32, .rank = 1, .dims = {1}, .bytes = 4},
     };
     size_t size;
     size_t again;
-    char *first = encode(entries, 4, data, 9, &size);
-    char *second = encode(entries, 4, data, 9, &again);
+    char *first = encode(entries, 6, data, 9, &size);
+    char *second = encode(entries, 6, data, 9, &again);
+    assert_non_null(memmem(first, size, "\"U16\"", 5));
+    assert_non_null(memmem(first, size, "\"U32\"", 5));
     assert_int_equal(size, again);
     assert_memory_equal(first, second, size);
     struct safetensors_entry *decoded;
     size_t count;
     uint64_t position;
     assert_ok(safetensors_decode(first, size, &decoded, &count, &position, &error), &error);
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 6);
     assert_int_equal(position, 9);
     for (size_t i = 0; i < count; i++) {
         size_t offset = (size_t)((const char *)decoded[i].data - first);

@@ -362,7 +362,7 @@ static void each_type_can_be_scattered(void **state)
 {
     (void)state;
     static const cadre_dtype types[] = {CADRE_F64, CADRE_F32, CADRE_F16, CADRE_BF16, CADRE_I64,
-        CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U8};
+        CADRE_I32, CADRE_I16, CADRE_I8, CADRE_U32, CADRE_U16, CADRE_U8};
     static const double results[OPS] = {14, 10, 24, 6, 2, 12, 2}; /* 12 and 2 */
     const int64_t one = 1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {

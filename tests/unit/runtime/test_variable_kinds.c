@@ -214,6 +214,8 @@ static void numbers_must_be_exact(void **state)
         {CADRE_I32, 2147483647, 2147483648.0},
         {CADRE_I16, -32768, -32769},
         {CADRE_I8, 127, 128},
+        {CADRE_U32, 4294967295.0, 4294967296.0},
+        {CADRE_U16, 65535, -1},
         {CADRE_U8, 255, -1},
         {CADRE_BOOL, 1, 2},
     };

@@ -85,8 +85,10 @@ static const struct type {
     [CADRE_BF16] = {ncclBfloat16, 2, true},
     [CADRE_I64] = {ncclInt64, 8, true},
     [CADRE_I32] = {ncclInt32, 4, true},
-    [CADRE_I16] = {ncclUint8, 2, false}, /* NCCL has none: as bytes */
+    [CADRE_I16] = {ncclUint8, 2, false}, /* NCCL has none, nor of u16: as bytes */
     [CADRE_I8] = {ncclInt8, 1, true},
+    [CADRE_U32] = {ncclUint32, 4, true},
+    [CADRE_U16] = {ncclUint8, 2, false},
     [CADRE_U8] = {ncclUint8, 1, true},
     [CADRE_BOOL] = {ncclUint8, 1, false},
 };

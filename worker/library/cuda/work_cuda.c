@@ -21,6 +21,8 @@ static const struct number {
     [CADRE_I32] = {4, KERNEL_WORD32, false},
     [CADRE_I16] = {2, KERNEL_WORD16, false},
     [CADRE_I8] = {1, KERNEL_WORD8, false},
+    [CADRE_U32] = {4, KERNEL_WORD32, false},
+    [CADRE_U16] = {2, KERNEL_WORD16, false},
     [CADRE_U8] = {1, KERNEL_WORD8, false},
 };
 

@@ -71,6 +71,10 @@ static int64_t whole_at(const cadre_tensor *tensor, int64_t at)
         return ((const int16_t *)data)[at];
     case CADRE_I8:
         return ((const int8_t *)data)[at];
+    case CADRE_U32:
+        return ((const uint32_t *)data)[at];
+    case CADRE_U16:
+        return ((const uint16_t *)data)[at];
     default:
         return ((const uint8_t *)data)[at];
     }

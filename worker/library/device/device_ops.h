@@ -109,8 +109,8 @@ struct device_comm_ops {
 
     /* Enqueue on `stream`, a stream of the communicator's device. CADRE_PENDING instead of CADRE_OK
      * where the library goes on with the call by itself: test until it is over. Types: f64 f32 f16
-     * bf16 i64 i32 i8 u8, and i16 and bool where nothing is combined (INVALID_ARGUMENT for others:
-     * see `takes`). All vectors of one all_reduce or broadcast travel as one group. */
+     * bf16 i64 i32 i8 u32 u8, and i16, u16 and bool where nothing is combined (INVALID_ARGUMENT for
+     * others: see `takes`). All vectors of one all_reduce or broadcast travel as one group. */
     cadre_status (*all_reduce)(struct device_comm *comm, enum device_reduction reduction,
         const struct device_vector vectors[], size_t count, void *stream,
         struct cadre_error *error);

@@ -35,6 +35,8 @@ static const struct {
     [CADRE_I32] = {"i32", 4},
     [CADRE_I16] = {"i16", 2},
     [CADRE_I8] = {"i8", 1},
+    [CADRE_U32] = {"u32", 4},
+    [CADRE_U16] = {"u16", 2},
     [CADRE_U8] = {"u8", 1},
     [CADRE_BOOL] = {"bool", 1},
     [CADRE_STRING] = {"string", sizeof(cadre_string)},

@@ -44,6 +44,8 @@ static const struct {
     {"<i8", CADRE_I64},
     {"<i4", CADRE_I32},
     {"<i2", CADRE_I16},
+    {"<u4", CADRE_U32},
+    {"<u2", CADRE_U16},
     {"|i1", CADRE_I8},
     {"|u1", CADRE_U8},
     {"|b1", CADRE_BOOL},

@@ -17,7 +17,7 @@ struct unique_iterator {
 static bool can_be_compared(cadre_dtype dtype)
 {
     return dtype == CADRE_I64 || dtype == CADRE_I32 || dtype == CADRE_I16 || dtype == CADRE_I8 ||
-           dtype == CADRE_U8 || dtype == CADRE_STRING;
+           dtype == CADRE_U32 || dtype == CADRE_U16 || dtype == CADRE_U8 || dtype == CADRE_STRING;
 }
 
 static cadre_status check(uint32_t count, cadre_dtype dtype, struct cadre_error *error)

@@ -53,6 +53,8 @@ enum mesh_dtype {
     MESH_I32,
     MESH_I16,
     MESH_I8,
+    MESH_U32,
+    MESH_U16,
     MESH_U8
 };
 

@@ -19,7 +19,8 @@
  * time is over the error names the replica whose device did not come, if it is one.
  *
  * Connected, sums have NCCL's order, which is not the canonical one: the same on all replicas, and
- * in each run with the same devices and settings. Types that NCCL does not reduce (i16) are staged.
+ * in each run with the same devices and settings. Types that NCCL does not reduce (i16, u16) are
+ * staged.
  *
  * "In place" means for buffers on a device: in the order of its comm stream. The caller orders:
  * comm after what made the input, and what uses the result after comm (device_order). */

@@ -16,6 +16,8 @@ static const struct {
     [MESH_I32] = {.name = "int32", .bytes = 4},
     [MESH_I16] = {.name = "int16", .bytes = 2},
     [MESH_I8] = {.name = "int8", .bytes = 1},
+    [MESH_U32] = {.name = "uint32", .bytes = 4},
+    [MESH_U16] = {.name = "uint16", .bytes = 2},
     [MESH_U8] = {.name = "uint8", .bytes = 1},
 };
 

@@ -18,7 +18,7 @@ enum mesh_kind {
 };
 
 #define MESH_OP_COUNT    4
-#define MESH_DTYPE_COUNT 9
+#define MESH_DTYPE_COUNT 11
 
 bool mesh_op_valid(unsigned op);
 bool mesh_dtype_valid(unsigned dtype);

@@ -48,6 +48,8 @@ INTEGER_STEPS(i64, int64_t, uint64_t, uint64_t)
 INTEGER_STEPS(i32, int32_t, uint32_t, uint32_t)
 INTEGER_STEPS(i16, int16_t, uint16_t, uint32_t)
 INTEGER_STEPS(i8, int8_t, uint8_t, uint32_t)
+INTEGER_STEPS(u32, uint32_t, uint32_t, uint32_t)
+INTEGER_STEPS(u16, uint16_t, uint16_t, uint32_t)
 INTEGER_STEPS(u8, uint8_t, uint8_t, uint32_t)
 
 #define AS_IT_IS(x) (x)
@@ -130,6 +132,8 @@ OPS(loop_i64, any_i64, any_i64, i64, AS_IT_IS, AS_IT_IS)
 OPS(loop_i32, any_i32, any_i32, i32, AS_IT_IS, AS_IT_IS)
 OPS(loop_i16, any_i16, any_i16, i16, AS_IT_IS, AS_IT_IS)
 OPS(loop_i8, any_i8, any_i8, i8, AS_IT_IS, AS_IT_IS)
+OPS(loop_u32, any_u32, any_u32, u32, AS_IT_IS, AS_IT_IS)
+OPS(loop_u16, any_u16, any_u16, u16, AS_IT_IS, AS_IT_IS)
 OPS(loop_u8, any_u8, any_u8, u8, AS_IT_IS, AS_IT_IS)
 
 /* The 16-bit floats: results as they are, and in float32; and the conversions alone. */
@@ -181,6 +185,8 @@ HALF_LOOPS(bf16, half_from_bf16, half_to_bf16)
         [MESH_I32] = ROW(i32),                                                                     \
         [MESH_I16] = ROW(i16),                                                                     \
         [MESH_I8] = ROW(i8),                                                                       \
+        [MESH_U32] = ROW(u32),                                                                     \
+        [MESH_U16] = ROW(u16),                                                                     \
         [MESH_U8] = ROW(u8)},                                                                      \
     .wide = {[REDUCE_F16] = WIDE_ROW(f16), [REDUCE_BF16] = WIDE_ROW(bf16)},                        \
     .widen = {[REDUCE_F16] = widen_f16, [REDUCE_BF16] = widen_bf16},                               \

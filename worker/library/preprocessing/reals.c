@@ -48,6 +48,12 @@ bool reals_possible(cadre_dtype dtype)
         case CADRE_I8:                                                                             \
             CONVERT(int8_t, to_type, AS_IS);                                                       \
             break;                                                                                 \
+        case CADRE_U32:                                                                            \
+            CONVERT(uint32_t, to_type, AS_IS);                                                     \
+            break;                                                                                 \
+        case CADRE_U16:                                                                            \
+            CONVERT(uint16_t, to_type, AS_IS);                                                     \
+            break;                                                                                 \
         default:                                                                                   \
             CADRE_ASSERT(cadre_tensor_dtype(tensor) <= CADRE_BOOL);                                \
             CONVERT(uint8_t, to_type, AS_IS);                                                      \

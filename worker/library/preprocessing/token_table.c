@@ -50,6 +50,12 @@ void tokens_widen(const cadre_tensor *tensor, int64_t first, size_t count, int64
         case CADRE_I8:
             to[i] = ((const int8_t *)(const void *)from)[i];
             break;
+        case CADRE_U32:
+            to[i] = ((const uint32_t *)(const void *)from)[i];
+            break;
+        case CADRE_U16:
+            to[i] = ((const uint16_t *)(const void *)from)[i];
+            break;
         default:
             CADRE_ASSERT(dtype == CADRE_U8);
             to[i] = ((const uint8_t *)(const void *)from)[i];

@@ -144,13 +144,15 @@ FLOAT_LOOPS(f32, float, any_f32, sqrtf)
     {                                                                                              \
         [CADRE_F64] = kind##_f64, [CADRE_F32] = kind##_f32, [CADRE_F16] = kind##_f16,              \
         [CADRE_BF16] = kind##_bf16, [CADRE_I64] = kind##_u64, [CADRE_I32] = kind##_u32,            \
-        [CADRE_I16] = kind##_u16, [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                   \
+        [CADRE_I16] = kind##_u16, [CADRE_U32] = kind##_u32, [CADRE_U16] = kind##_u16,              \
+        [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                                             \
     }
 #define SUM_LOOPS_OF(kind, halves)                                                                 \
     {                                                                                              \
         [CADRE_F64] = kind##_f64, [CADRE_F32] = kind##_f32, [CADRE_F16] = halves##_f16,            \
         [CADRE_BF16] = halves##_bf16, [CADRE_I64] = kind##_u64, [CADRE_I32] = kind##_u32,          \
-        [CADRE_I16] = kind##_u16, [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                   \
+        [CADRE_I16] = kind##_u16, [CADRE_U32] = kind##_u32, [CADRE_U16] = kind##_u16,              \
+        [CADRE_I8] = kind##_u8, [CADRE_U8] = kind##_u8                                             \
     }
 #define FLOATS_OF(kind)                                                                            \
     {                                                                                              \

@@ -70,7 +70,7 @@ cadre_status store_view(struct store *store, struct kept_shard *kept, struct cad
     }
     shard->element_bytes = cadre_dtype_bytes(shard->spec.dtype);
     shard->row_elements = shard->spec.row_elements;
-    shard->sum_bytes = shard->element_bytes == 2 && shard->spec.dtype != CADRE_I16
+    shard->sum_bytes = shard->spec.dtype == CADRE_F16 || shard->spec.dtype == CADRE_BF16
                            ? sizeof(float)
                            : shard->element_bytes;
     pthread_mutex_init(&shard->lock, NULL);

@@ -39,6 +39,8 @@ cadre_dtype device_mesh_dtype(enum mesh_dtype dtype)
         [MESH_I32] = CADRE_I32,
         [MESH_I16] = CADRE_I16,
         [MESH_I8] = CADRE_I8,
+        [MESH_U32] = CADRE_U32,
+        [MESH_U16] = CADRE_U16,
         [MESH_U8] = CADRE_U8,
     };
     return dtypes[dtype];

@@ -73,6 +73,12 @@ static void sum_line(
     case CADRE_I8:
         INTEGER_LINE(int8_t, uint8_t);
         break;
+    case CADRE_U32:
+        INTEGER_LINE(uint32_t, uint32_t);
+        break;
+    case CADRE_U16:
+        INTEGER_LINE(uint16_t, uint16_t);
+        break;
     default:
         INTEGER_LINE(uint8_t, uint8_t);
         break;

@@ -50,6 +50,12 @@ void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, b
     case CADRE_I8:
         EACH(int8_t, uint32_t, subtract ? a - b : a + b)
         break;
+    case CADRE_U32:
+        EACH(uint32_t, uint32_t, subtract ? a - b : a + b)
+        break;
+    case CADRE_U16:
+        EACH(uint16_t, uint32_t, subtract ? a - b : a + b)
+        break;
     default:
         EACH(uint8_t, uint32_t, subtract ? a - b : a + b)
         break;
@@ -83,6 +89,12 @@ void numbers_take_from(void *to, const void *from, int64_t count, cadre_dtype dt
         break;
     case CADRE_I8:
         EACH(int8_t, uint32_t, b - a)
+        break;
+    case CADRE_U32:
+        EACH(uint32_t, uint32_t, b - a)
+        break;
+    case CADRE_U16:
+        EACH(uint16_t, uint32_t, b - a)
         break;
     default:
         EACH(uint8_t, uint32_t, b - a)
@@ -126,6 +138,12 @@ void numbers_multiply(void *values, int64_t count, cadre_dtype dtype, uint32_t t
         break;
     case CADRE_I8:
         TIMES(int8_t, uint32_t)
+        break;
+    case CADRE_U32:
+        TIMES(uint32_t, uint32_t)
+        break;
+    case CADRE_U16:
+        TIMES(uint16_t, uint32_t)
         break;
     case CADRE_U8:
         TIMES(uint8_t, uint32_t)
@@ -190,6 +208,12 @@ void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shar
     case CADRE_I8:
         SHARE(int8_t)
         break;
+    case CADRE_U32:
+        SHARE(uint32_t)
+        break;
+    case CADRE_U16:
+        SHARE(uint16_t)
+        break;
     case CADRE_U8:
         SHARE(uint8_t)
         break;
@@ -226,6 +250,12 @@ void numbers_store(void *values, int64_t i, cadre_dtype dtype, double value)
     case CADRE_I8:
         ((int8_t *)values)[i] = (int8_t)value;
         break;
+    case CADRE_U32:
+        ((uint32_t *)values)[i] = (uint32_t)value;
+        break;
+    case CADRE_U16:
+        ((uint16_t *)values)[i] = (uint16_t)value;
+        break;
     case CADRE_U8:
         ((uint8_t *)values)[i] = (uint8_t)value;
         break;
@@ -245,6 +275,8 @@ bool numbers_fit(double value, cadre_dtype dtype)
         [CADRE_I32] = {-0x1p31, 0x1p31},
         [CADRE_I16] = {-0x1p15, 0x1p15},
         [CADRE_I8] = {-0x1p7, 0x1p7},
+        [CADRE_U32] = {0, 0x1p32},
+        [CADRE_U16] = {0, 0x1p16},
         [CADRE_U8] = {0, 0x1p8},
     };
     if (dtype <= CADRE_BF16 || dtype == CADRE_BOOL) {

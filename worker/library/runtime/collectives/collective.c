@@ -22,6 +22,8 @@ cadre_status collective_dtype(
         [CADRE_I32] = MESH_I32,
         [CADRE_I16] = MESH_I16,
         [CADRE_I8] = MESH_I8,
+        [CADRE_U32] = MESH_U32,
+        [CADRE_U16] = MESH_U16,
         [CADRE_U8] = MESH_U8,
     };
     if (dtype < CADRE_F64 || dtype > CADRE_U8) {

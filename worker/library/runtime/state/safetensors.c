@@ -27,6 +27,8 @@ static const struct {
     {CADRE_I32, "I32"},
     {CADRE_I16, "I16"},
     {CADRE_I8, "I8"},
+    {CADRE_U32, "U32"},
+    {CADRE_U16, "U16"},
     {CADRE_U8, "U8"},
     {CADRE_BOOL, "BOOL"},
 };

@@ -107,6 +107,12 @@ static void calculate_integers(
     case CADRE_I8:
         CALCULATE(int8_t, uint32_t, , , QUOTIENT(int8_t, uint32_t))
         break;
+    case CADRE_U32:
+        CALCULATE(uint32_t, uint32_t, , , a / b)
+        break;
+    case CADRE_U16:
+        CALCULATE(uint16_t, uint32_t, , , a / b)
+        break;
     default:
         CALCULATE(uint8_t, uint32_t, , , a / b)
         break;
@@ -163,6 +169,12 @@ static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype,
         break;
     case CADRE_I8:
         CHOOSE(int8_t, int8_t, )
+        break;
+    case CADRE_U32:
+        CHOOSE(uint32_t, uint32_t, )
+        break;
+    case CADRE_U16:
+        CHOOSE(uint16_t, uint16_t, )
         break;
     default:
         CHOOSE(uint8_t, uint8_t, )
