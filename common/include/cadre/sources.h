@@ -114,12 +114,33 @@ typedef struct cadre_text_options {
 CADRE_API cadre_dataset *cadre_dataset_text_lines(
     const char *const paths[], size_t path_count, const cadre_text_options *options);
 
-/* Records of a fixed size, file after file, each as CADRE_U8 [record_bytes]; header and footer
- * bytes of each file are skipped. The files' sizes are read here, the records when asked for. A
- * file whose size is not header + footer + a whole number of records is DATA_LOSS. Indexable.
- * (tf.data.FixedLengthRecordDataset.) */
+/* Zeroed: the defaults. */
+typedef struct cadre_fixed_length_options {
+    int64_t header_bytes; /* of each file, skipped at its beginning */
+    int64_t footer_bytes; /* and at its end */
+    /* From where a record begins to where the next one does. 0: they lie one behind the other and
+     * fill the file. Less than a record: they overlap; more: what lies between is skipped. */
+    int64_t every_bytes;
+    cadre_dtype dtype; /* of the numbers, little endian; CADRE_DTYPE_NONE: bytes, CADRE_U8 */
+} cadre_fixed_length_options;
+
+/* Records of a fixed size, file after file, each as [record_bytes / bytes of one element] of the
+ * type. The files' sizes are read here, the records when asked for. A file whose size is not
+ * header + footer + a whole number of records is DATA_LOSS; with every_bytes what is left over at
+ * its end, too little for one more record, is left out instead, and no record goes from one file
+ * into the next. Samples are the records, each with all of its bytes. INVALID_ARGUMENT: sizes that
+ * cannot be; a type that is no number. `options` may be NULL. Indexable.
+ * (tf.data.FixedLengthRecordDataset, tf.io.decode_raw.)
+ *
+ * Files of tokens, of which each record of T + 1 has the T that are given and the T that follow:
+ *
+ *     const cadre_fixed_length_options tokens = {
+ *         .header_bytes = 256 * sizeof(int32_t),
+ *         .every_bytes = T * sizeof(uint16_t),
+ *         .dtype = CADRE_U16};
+ *     data = cadre_dataset_fixed_length(paths, count, (T + 1) * sizeof(uint16_t), &tokens); */
 CADRE_API cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path_count,
-    int64_t header_bytes, int64_t record_bytes, int64_t footer_bytes);
+    int64_t record_bytes, const cadre_fixed_length_options *options);
 
 /* The rows of an array saved by numpy (format 1.0 or 2.0, little endian, C order): element i has
  * shape[1:]. The header is read here, the rows when asked for. A file cut short is DATA_LOSS and

@@ -53,7 +53,7 @@ cadre_dataset *digits_open(const char *program, const char *folder, const char *
     find(program, folder, name, path);
     const char *paths[1] = {path};
     return cadre_dataset_map(
-        cadre_dataset_fixed_length(paths, 1, 0, RECORD_BYTES, 0), parse, NULL, NULL);
+        cadre_dataset_fixed_length(paths, 1, RECORD_BYTES, NULL), parse, NULL, NULL);
 }
 
 /* A hash of the image, as in FNV-1a, with the epoch mixed in. */

@@ -52,7 +52,7 @@ cadre_dataset *data_digits(const char *program, const char *folder, const char *
     char path[PATH_BYTES];
     find(program, folder, name, path);
     const char *paths[1] = {path};
-    cadre_dataset *whole = cadre_dataset_fixed_length(paths, 1, 0, RECORD_BYTES, 0);
+    cadre_dataset *whole = cadre_dataset_fixed_length(paths, 1, RECORD_BYTES, NULL);
     whole = cadre_dataset_map(cadre_dataset_batch(whole, RECORDS_MAX, false), parse, NULL, NULL);
     cadre_iterator *iterator;
     cadre_element all;

@@ -85,7 +85,7 @@ static cadre_status write_set(const struct making *making, const char *set)
     char path[PATH_BYTES];
     const char *paths[1] = {path};
     snprintf(path, sizeof path, "%s/digits-%s.bin", making->data, set);
-    cadre_dataset *data = cadre_dataset_fixed_length(paths, 1, 0, RECORD_BYTES, 0);
+    cadre_dataset *data = cadre_dataset_fixed_length(paths, 1, RECORD_BYTES, NULL);
     cadre_iterator *images = NULL;
     cadre_status status = cadre_dataset_iterate(data, 0, &images);
     int64_t records = cadre_dataset_cardinality(data);

@@ -77,7 +77,7 @@ cadre_dataset *file_list(const int64_t records[], size_t count)
 {
     char **paths = write_files(records, count);
     cadre_dataset *data =
-        cadre_dataset_fixed_length((const char *const *)paths, count, 0, sizeof(int64_t), 0);
+        cadre_dataset_fixed_length((const char *const *)paths, count, sizeof(int64_t), NULL);
     free_paths(paths, count);
     return cadre_dataset_map(data, to_number, NULL, &(cadre_map_options){.output = &scalar});
 }
@@ -89,7 +89,7 @@ cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data, void *
     (void)user;
     snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);
     const char *const paths[] = {path};
-    cadre_dataset *data = cadre_dataset_fixed_length(paths, 1, 0, 8, 0);
+    cadre_dataset *data = cadre_dataset_fixed_length(paths, 1, 8, NULL);
     *ret_data = cadre_dataset_map(data, to_number, NULL, &(cadre_map_options){.output = &scalar});
     return CADRE_OK;
 }

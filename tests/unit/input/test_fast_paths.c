@@ -43,7 +43,8 @@ static cadre_dataset *fixed(void)
         const size_t counts[] = {3, 10, 4};
         paths[i] = scratch_write(name, bytes[i], 7 + 5 * counts[i]);
     }
-    return cadre_dataset_fixed_length(paths, 3, 4, 5, 3);
+    return cadre_dataset_fixed_length(
+        paths, 3, 5, &(cadre_fixed_length_options){.header_bytes = 4, .footer_bytes = 3});
 }
 
 static cadre_dataset *npy(void)
@@ -315,7 +316,7 @@ static void expect_scattered(uint64_t limit, uint64_t kept)
     pthread_t threads[3];
     file_blocks_limit(limit);
     ASSERT_OK(input_file_open(&file, rows_file(), true, &error));
-    struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES};
+    struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES, .step_bytes = ROW_BYTES};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, read_scattered, &rows), 0);
     }
@@ -349,7 +350,7 @@ static void what_is_not_kept(void **state)
     static char bytes[FILE_ROWS * ROW_BYTES];
     file_blocks_limit((uint64_t)1 << 30);
     ASSERT_OK(input_file_open(&file, rows_file(), true, &error));
-    struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES};
+    struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES, .step_bytes = ROW_BYTES};
     for (size_t i = 0; i < FILE_ROWS; i++) {
         places[i].index = i;
     }

@@ -39,15 +39,66 @@ static void records_of_several_files(void **state)
     char text[256];
     const char *paths[] = {scratch_write("a", "HHaabbF", 7), scratch_write("none", "HHF", 3),
         scratch_write("b", "HHccF", 5)};
-    cadre_dataset *data = cadre_dataset_fixed_length(paths, 3, 2, 2, 1);
+    cadre_dataset *data = cadre_dataset_fixed_length(
+        paths, 3, 2, &(cadre_fixed_length_options){.header_bytes = 2, .footer_bytes = 1});
     assert_int_equal(cadre_dataset_status(data), CADRE_OK);
     assert_int_equal(cadre_dataset_cardinality(data), 3);
     assert_string_equal(records_text(data, text), "aa bb cc ");
     data = cadre_dataset_skip(data, 2);
     assert_string_equal(records_text(data, text), "cc ");
     cadre_dataset_release(data);
-    data = cadre_dataset_fixed_length(&paths[1], 1, 2, 2, 1);
+    data = cadre_dataset_fixed_length(
+        &paths[1], 1, 2, &(cadre_fixed_length_options){.header_bytes = 2, .footer_bytes = 1});
     assert_int_equal(cadre_dataset_cardinality(data), 0);
+    cadre_dataset_release(data);
+}
+
+/* Tokens behind a header, as llm.c's files have them: T = 3 given, and the one that follows. */
+static void records_that_overlap(void **state)
+{
+    (void)state;
+    enum { T = 3 };
+    char text[256];
+    static const uint16_t tokens[] = {9999, 0, 1, 2, 3, 4, 5, 6, 7, 50256};
+    static const uint16_t more[] = {9999, 10, 11, 12, 13, 14, 15};
+    static const uint16_t few[] = {9999, 20, 21, 22};
+    const char *paths[] = {scratch_write("tokens", (const char *)tokens, sizeof tokens),
+        scratch_write("few", (const char *)few, sizeof few),
+        scratch_write("more", (const char *)more, sizeof more)};
+    const cadre_fixed_length_options options = {
+        .header_bytes = 2, .every_bytes = T * 2, .dtype = CADRE_U16};
+    cadre_dataset *data = cadre_dataset_fixed_length(paths, 3, (T + 1) * 2, &options);
+    assert_int_equal(cadre_dataset_status(data), CADRE_OK);
+    assert_int_equal(cadre_dataset_cardinality(data), 3); /* 2, 0 and 1; the rest is left out */
+    cadre_element_spec spec;
+    assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
+    assert_int_equal(spec.tensors[0].dtype, CADRE_U16);
+    assert_int_equal(spec.tensors[0].dims[0], T + 1);
+    static const uint16_t wanted[3][T + 1] = {{0, 1, 2, 3}, {3, 4, 5, 6}, {10, 11, 12, 13}};
+    for (int batched = 0; batched < 2; batched++) {
+        cadre_dataset *read = cadre_dataset_retain(data);
+        read = batched ? cadre_dataset_batch(read, 3, false) : read;
+        cadre_iterator *iterator = NULL;
+        cadre_element element = {0};
+        assert_int_equal(cadre_dataset_iterate(read, 0, &iterator), CADRE_OK);
+        for (int i = 0; i < (batched ? 1 : 3); i++) {
+            assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OK);
+            assert_int_equal(
+                cadre_tensor_bytes(element.tensors[0]), sizeof wanted[0] * (batched ? 3 : 1));
+            assert_memory_equal(cadre_tensor_const_data(element.tensors[0]), wanted[i],
+                cadre_tensor_bytes(element.tensors[0]));
+            cadre_element_release(&element);
+        }
+        assert_int_equal(cadre_iterator_next(iterator, &element), CADRE_OUT_OF_RANGE);
+        cadre_iterator_release(iterator);
+        cadre_dataset_release(read);
+    }
+    cadre_dataset_release(data);
+    /* Something between the records, which is skipped; and the rest. */
+    const char *letters = scratch_write("letters", "ab..cd..ef.", 11);
+    const cadre_fixed_length_options apart = {.every_bytes = 4};
+    data = cadre_dataset_fixed_length(&letters, 1, 2, &apart);
+    assert_string_equal(records_text(data, text), "ab cd ef ");
     cadre_dataset_release(data);
 }
 
@@ -66,7 +117,7 @@ static void many_files(void **state)
         snprintf(names[i], sizeof names[i], "%s", scratch_write(name, &byte, 1));
         paths[i] = names[i];
     }
-    cadre_dataset *data = cadre_dataset_fixed_length(paths, FILES, 0, 1, 0);
+    cadre_dataset *data = cadre_dataset_fixed_length(paths, FILES, 1, NULL);
     assert_int_equal(cadre_dataset_cardinality(data), FILES);
     records_text(data, text);
     for (int i = 0; i < FILES; i++) {
@@ -86,7 +137,8 @@ static void expect_failed(cadre_dataset *data, cadre_status status, const char *
 
 static cadre_dataset *fixed(const char *path, int64_t header, int64_t record, int64_t footer)
 {
-    return cadre_dataset_fixed_length(&path, 1, header, record, footer);
+    return cadre_dataset_fixed_length(&path, 1, record,
+        &(cadre_fixed_length_options){.header_bytes = header, .footer_bytes = footer});
 }
 
 static void bad_record_files(void **state)
@@ -98,7 +150,7 @@ static void bad_record_files(void **state)
     expect_failed(fixed(scratch_path("."), 0, 1, 0), CADRE_INVALID_ARGUMENT, "not a regular file");
     expect_failed(fixed(NULL, 0, 1, 0), CADRE_INVALID_ARGUMENT, "path 0 is NULL");
     expect_failed(
-        cadre_dataset_fixed_length(&seven, 0, 0, 1, 0), CADRE_INVALID_ARGUMENT, "no file");
+        cadre_dataset_fixed_length(&seven, 0, 1, NULL), CADRE_INVALID_ARGUMENT, "no file");
     expect_failed(fixed(seven, 0, 0, 0), CADRE_INVALID_ARGUMENT, "record 0");
     expect_failed(fixed(seven, -1, 1, 0), CADRE_INVALID_ARGUMENT, "header -1");
     expect_failed(fixed(seven, 0, 1, -9), CADRE_INVALID_ARGUMENT, "footer -9");
@@ -110,6 +162,16 @@ static void bad_record_files(void **state)
         "7 bytes of records, which is 3 records of 2 bytes and 1 bytes more");
     expect_failed(
         fixed(seven, 0, INT64_MAX, 0), CADRE_DATA_LOSS, "0 records of 9223372036854775807");
+
+    expect_failed(
+        cadre_dataset_fixed_length(&seven, 1, 1, &(cadre_fixed_length_options){.every_bytes = -1}),
+        CADRE_INVALID_ARGUMENT, "every -1 bytes");
+    expect_failed(
+        cadre_dataset_fixed_length(&seven, 1, 7, &(cadre_fixed_length_options){.dtype = CADRE_U16}),
+        CADRE_INVALID_ARGUMENT, "no whole number of u16");
+    expect_failed(cadre_dataset_fixed_length(
+                      &seven, 1, 7, &(cadre_fixed_length_options){.dtype = CADRE_BOOL}),
+        CADRE_INVALID_ARGUMENT, "cannot be read as bool");
 
     const char *fifo = scratch_path("fifo");
     assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -207,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_several_files),
+        cmocka_unit_test(records_that_overlap),
         cmocka_unit_test(many_files),
         cmocka_unit_test(bad_record_files),
         cmocka_unit_test(files_cut_short_while_read),

@@ -455,7 +455,7 @@ static cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data,
     memcpy(path, name->bytes, name->size);
     path[name->size] = '\0';
     *ret_data =
-        cadre_dataset_take(cadre_dataset_fixed_length((const char *const[]){path}, 1, 0, 2, 0), 1);
+        cadre_dataset_take(cadre_dataset_fixed_length((const char *const[]){path}, 1, 2, NULL), 1);
     return CADRE_OK;
 }
 

@@ -75,7 +75,7 @@ static cadre_dataset *numbers(void)
 static cadre_dataset *fixed(void)
 {
     const char *path = record_file();
-    return cadre_dataset_fixed_length(&path, 1, 0, RECORD_BYTES, 0);
+    return cadre_dataset_fixed_length(&path, 1, RECORD_BYTES, NULL);
 }
 
 static cadre_dataset *npy(void)

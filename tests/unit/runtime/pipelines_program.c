@@ -40,7 +40,7 @@ static cadre_status open_file(const cadre_element *in, cadre_dataset **ret_data,
     char path[TEST_PATH_BYTES];
     snprintf(path, sizeof path, "%.*s", (int)name->size, name->bytes);
     const char *const paths[1] = {path};
-    *ret_data = cadre_dataset_fixed_length(paths, 1, 0, sizeof(int64_t), 0);
+    *ret_data = cadre_dataset_fixed_length(paths, 1, sizeof(int64_t), NULL);
     return cadre_dataset_status(*ret_data);
 }
 
@@ -73,7 +73,7 @@ static cadre_dataset *list(void)
         snprintf(paths[i], sizeof paths[i], "%s/part-%d.bin", getenv("FILES"), i);
         pointers[i] = paths[i];
     }
-    return cadre_dataset_fixed_length(pointers, PIPELINES_FILES, 0, sizeof(int64_t), 0);
+    return cadre_dataset_fixed_length(pointers, PIPELINES_FILES, sizeof(int64_t), NULL);
 }
 
 static int64_t first_filtered = -1; /* where this task began to read */

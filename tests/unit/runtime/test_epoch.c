@@ -146,7 +146,7 @@ static void bad_datasets_are_refused(void **state)
     const char *paths[1] = {"/nonexistent/digits.bin"};
     assert_public_error(
         cadre_distribute_dataset(strategy,
-            cadre_dataset_batch(cadre_dataset_fixed_length(paths, 1, 0, 4, 0), 2, false), NULL,
+            cadre_dataset_batch(cadre_dataset_fixed_length(paths, 1, 4, NULL), 2, false), NULL,
             &data),
         CADRE_NOT_FOUND, "/nonexistent/digits.bin");
     assert_public_error(

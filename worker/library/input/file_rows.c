@@ -2,6 +2,7 @@
  * See file_rows.h. */
 #include "worker/library/input/file_rows.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "worker/library/input/file_blocks.h"
@@ -22,10 +23,11 @@ static struct run next_run(const struct file_rows *rows, const struct place plac
 {
     struct run run = {.rows = 1};
     uint64_t index = places[0].index;
-    while (run.rows < count && places[run.rows].index == index + run.rows) {
+    bool joined = rows->step_bytes == rows->row_bytes;
+    while (joined && run.rows < count && places[run.rows].index == index + run.rows) {
         run.rows++;
     }
-    run.offset = rows->offset + (int64_t)((index - rows->first) * rows->row_bytes);
+    run.offset = rows->offset + (int64_t)((index - rows->first) * rows->step_bytes);
     return run;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of one size that lie one behind the other in a file, read by their numbers. */
+ * Rows of one size that lie at equal distances in a file, read by their numbers. */
 #ifndef CADRE_WORKER_INPUT_FILE_ROWS_H
 #define CADRE_WORKER_INPUT_FILE_ROWS_H
 
@@ -8,13 +8,15 @@
 
 struct file_rows {
     const struct input_file *file;
-    int64_t offset;   /* of row `first` */
-    size_t row_bytes; /* may be 0 */
-    uint64_t first;   /* the number of the file's first row */
+    int64_t offset;    /* of row `first` */
+    size_t row_bytes;  /* may be 0 */
+    size_t step_bytes; /* from where one row begins to the next: less where they overlap */
+    uint64_t first;    /* the number of the file's first row */
 };
 
 /* Reads the rows whose numbers are the indexes of `places`, one behind the other, to `to`.
- * Neighbours are read at once; rows here and there come out of memory where the file is kept. */
+ * Neighbours without anything between them or in common are read at once; rows here and there come
+ * out of memory where the file is kept. */
 cadre_status file_rows_read(const struct file_rows *rows, const struct place places[], size_t count,
     char *to, struct cadre_error *error);
 

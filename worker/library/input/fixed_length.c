@@ -21,9 +21,10 @@ struct fixed_dataset {
     cadre_dataset base;
     struct record_file *files;
     size_t file_count;
-    int64_t header_bytes;
     int64_t record_bytes;
-    int64_t footer_bytes;
+    int64_t elements;                   /* of a record */
+    cadre_fixed_length_options options; /* with what zeroes stand for */
+    bool fills;                         /* the records fill each file */
 };
 
 static void fixed_destroy(cadre_dataset *self)
@@ -40,9 +41,9 @@ static cadre_status fixed_spec(cadre_dataset *self, const cadre_element_spec inp
 {
     (void)inputs;
     (void)error;
-    int64_t record_bytes = ((struct fixed_dataset *)self)->record_bytes;
-    *ret_spec = (cadre_element_spec){
-        .count = 1, .tensors = {{.dtype = CADRE_U8, .rank = 1, .dims = {record_bytes}}}};
+    const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
+    *ret_spec = (cadre_element_spec){.count = 1,
+        .tensors = {{.dtype = fixed->options.dtype, .rank = 1, .dims = {fixed->elements}}}};
     return CADRE_OK;
 }
 
@@ -68,15 +69,16 @@ static cadre_status read_records(const struct fixed_dataset *fixed, uint32_t ran
     struct cadre_error *error)
 {
     cadre_tensor *read = NULL;
-    CADRE_TRY(tensor_create_unset(CADRE_U8, rank, dims, &read, error));
+    CADRE_TRY(tensor_create_unset(fixed->options.dtype, rank, dims, &read, error));
     char *to = cadre_tensor_data(read);
     for (size_t done = 0; done < count;) {
         size_t number = find_file(fixed, places[done].index);
         const struct record_file *file = &fixed->files[number];
         const struct file_rows rows = {
             .file = &file->file,
-            .offset = fixed->header_bytes,
+            .offset = fixed->options.header_bytes,
             .row_bytes = (size_t)fixed->record_bytes,
+            .step_bytes = (size_t)fixed->options.every_bytes,
             .first = number == 0 ? 0 : fixed->files[number - 1].end,
         };
         size_t same = 1; /* how many from here on are of this file */
@@ -101,14 +103,14 @@ static cadre_status fixed_at(cadre_dataset *self, struct place place, cadre_elem
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
     CADRE_TRY(id_list_add(ids, place.index, error));
-    return read_records(fixed, 1, &fixed->record_bytes, &place, 1, ret_element, error);
+    return read_records(fixed, 1, &fixed->elements, &place, 1, ret_element, error);
 }
 
 static cadre_status fixed_gather(cadre_dataset *self, const struct place places[], size_t count,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
-    const int64_t dims[] = {(int64_t)count, fixed->record_bytes};
+    const int64_t dims[] = {(int64_t)count, fixed->elements};
     CADRE_TRY(source_ids_at(self, places, count, ids, error));
     return read_records(fixed, 2, dims, places, count, ret_element, error);
 }
@@ -116,8 +118,10 @@ static cadre_status fixed_gather(cadre_dataset *self, const struct place places[
 static void fixed_describe(const cadre_dataset *self, struct description *text)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
-    description_add(text, "%zu files, records of %" PRId64 " bytes behind %" PRId64,
-        fixed->file_count, fixed->record_bytes, fixed->header_bytes);
+    description_add(text,
+        "%zu files, records of %" PRId64 " %s every %" PRId64 " bytes behind %" PRId64,
+        fixed->file_count, fixed->elements, cadre_dtype_name(fixed->options.dtype),
+        fixed->options.every_bytes, fixed->options.header_bytes);
     for (size_t i = 0; i < fixed->file_count; i++) {
         input_file_describe(&fixed->files[i].file, text);
     }
@@ -136,8 +140,9 @@ static const char *fixed_path(const cadre_dataset *self, size_t number)
 static cadre_dataset *fixed_alone(const cadre_dataset *self, const char *path)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
-    return cadre_dataset_fixed_length(
-        &path, 1, fixed->header_bytes, fixed->record_bytes, fixed->footer_bytes);
+    cadre_fixed_length_options options = fixed->options;
+    options.every_bytes = fixed->fills ? 0 : options.every_bytes;
+    return cadre_dataset_fixed_length(&path, 1, fixed->record_bytes, &options);
 }
 
 static const struct listed_files fixed_lists = {
@@ -155,25 +160,12 @@ static const struct dataset_ops fixed_ops = {
     .lists = &fixed_lists,
 };
 
-static cadre_status check_arguments(const char *const paths[], size_t path_count,
-    int64_t header_bytes, int64_t record_bytes, int64_t footer_bytes, struct cadre_error *error)
+static cadre_status check_paths(
+    const char *const paths[], size_t path_count, struct cadre_error *error)
 {
-    int64_t around = 0;
     if (paths == NULL || path_count == 0) {
         return cadre_error_set(
             error, CADRE_INVALID_ARGUMENT, "fixed_length: no file given; give at least one path");
-    }
-    if (header_bytes < 0 || footer_bytes < 0 || record_bytes < 1) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "fixed_length: header %" PRId64 ", record %" PRId64 " and footer %" PRId64
-            " bytes; a record has at least 1 byte, the others at least 0",
-            header_bytes, record_bytes, footer_bytes);
-    }
-    if (__builtin_add_overflow(header_bytes, footer_bytes, &around)) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "fixed_length: header %" PRId64 " and footer %" PRId64
-            " bytes are larger than any file",
-            header_bytes, footer_bytes);
     }
     for (size_t i = 0; i < path_count; i++) {
         if (paths[i] == NULL) {
@@ -184,21 +176,60 @@ static cadre_status check_arguments(const char *const paths[], size_t path_count
     return CADRE_OK;
 }
 
+static cadre_status check_sizes(
+    int64_t record_bytes, const cadre_fixed_length_options *options, struct cadre_error *error)
+{
+    int64_t around = 0;
+    if (options->header_bytes < 0 || options->footer_bytes < 0 || record_bytes < 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "fixed_length: header %" PRId64 ", record %" PRId64 " and footer %" PRId64
+            " bytes; a record has at least 1 byte, the others at least 0",
+            options->header_bytes, record_bytes, options->footer_bytes);
+    }
+    if (__builtin_add_overflow(options->header_bytes, options->footer_bytes, &around)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "fixed_length: header %" PRId64 " and footer %" PRId64
+            " bytes are larger than any file",
+            options->header_bytes, options->footer_bytes);
+    }
+    if (options->every_bytes < 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "fixed_length: a record every %" PRId64
+            " bytes; give at least 1, or 0 for records one behind the other",
+            options->every_bytes);
+    }
+    bool number = options->dtype >= CADRE_DTYPE_NONE && options->dtype <= CADRE_U8;
+    if (!number) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "fixed_length: records cannot be read as %s; use a number type, or bytes",
+            cadre_dtype_name(options->dtype));
+    }
+    size_t bytes = cadre_dtype_bytes(options->dtype);
+    if (bytes > 0 && record_bytes % (int64_t)bytes != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "fixed_length: a record of %" PRId64 " bytes is no whole number of %s, of %zu bytes",
+            record_bytes, cadre_dtype_name(options->dtype), bytes);
+    }
+    return CADRE_OK;
+}
+
 /* Opens file `number` and counts its records. */
 static cadre_status add_file(
     struct fixed_dataset *fixed, const char *path, struct cadre_error *error)
 {
+    int64_t header_bytes = fixed->options.header_bytes;
+    int64_t footer_bytes = fixed->options.footer_bytes;
     size_t number = fixed->file_count;
     struct record_file *added = &fixed->files[number];
     CADRE_TRY(input_file_open(&added->file, path, number < FILES_KEPT_OPEN, error));
     fixed->file_count++;
-    int64_t content = added->file.bytes - fixed->header_bytes - fixed->footer_bytes;
+    int64_t content = added->file.bytes - header_bytes - footer_bytes;
     if (content < 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s has %" PRId64 " bytes, fewer than its header of %" PRId64 " and footer of %" PRId64,
-            path, added->file.bytes, fixed->header_bytes, fixed->footer_bytes);
+            path, added->file.bytes, header_bytes, footer_bytes);
     }
-    if (content % fixed->record_bytes != 0) {
+    if (fixed->fills && content % fixed->record_bytes != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s holds %" PRId64 " bytes of records, which is %" PRId64 " records of %" PRId64
             " bytes and %" PRId64 " bytes more; it is cut short or the sizes are wrong",
@@ -206,7 +237,9 @@ static cadre_status add_file(
             content % fixed->record_bytes);
     }
     uint64_t before = number == 0 ? 0 : fixed->files[number - 1].end;
-    added->end = before + (uint64_t)(content / fixed->record_bytes);
+    int64_t behind_first = content - fixed->record_bytes;
+    added->end =
+        before + (behind_first < 0 ? 0 : (uint64_t)(behind_first / fixed->options.every_bytes) + 1);
     if (added->end > INT64_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s and the files before it hold more than 2^63 records", path);
@@ -215,20 +248,25 @@ static cadre_status add_file(
 }
 
 cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], size_t path_count,
-    int64_t header_bytes, int64_t record_bytes, int64_t footer_bytes)
+    int64_t record_bytes, const cadre_fixed_length_options *options)
 {
     struct cadre_error error = {0};
-    if (check_arguments(paths, path_count, header_bytes, record_bytes, footer_bytes, &error) !=
-        CADRE_OK) {
+    const cadre_fixed_length_options none = {0};
+    options = options == NULL ? &none : options;
+    if (check_paths(paths, path_count, &error) != CADRE_OK ||
+        check_sizes(record_bytes, options, &error) != CADRE_OK) {
         return dataset_failed(NULL, &error);
     }
     struct fixed_dataset *fixed = dataset_new(sizeof *fixed, &fixed_ops, NULL);
     if (fixed == NULL) {
         return NULL;
     }
-    fixed->header_bytes = header_bytes;
+    fixed->options = *options;
+    fixed->fills = options->every_bytes == 0;
+    fixed->options.every_bytes = fixed->fills ? record_bytes : options->every_bytes;
+    fixed->options.dtype = options->dtype == CADRE_DTYPE_NONE ? CADRE_U8 : options->dtype;
     fixed->record_bytes = record_bytes;
-    fixed->footer_bytes = footer_bytes;
+    fixed->elements = record_bytes / (int64_t)cadre_dtype_bytes(fixed->options.dtype);
     fixed->files = calloc(path_count, sizeof fixed->files[0]);
     if (fixed->files == NULL) {
         cadre_error_set(

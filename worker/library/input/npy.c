@@ -43,6 +43,7 @@ static cadre_status read_rows(const struct npy_dataset *npy, uint32_t rank, cons
         .file = &npy->file,
         .offset = npy->header.data_offset,
         .row_bytes = (size_t)npy->row_bytes,
+        .step_bytes = (size_t)npy->row_bytes,
     };
     cadre_tensor *read = NULL;
     CADRE_TRY(tensor_create_unset(npy->header.spec.dtype, rank, dims, &read, error));
