@@ -4,6 +4,7 @@
 #define CADRE_CADRE_H
 
 #include "cadre/assign.h"
+#include "cadre/at_exit.h"
 #include "cadre/buckets.h"
 #include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"

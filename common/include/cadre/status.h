@@ -44,7 +44,8 @@ CADRE_API const char *cadre_error_message(void);
 #define CADRE_CHECK(call) cadre_check((call), #call, __FILE__, __LINE__)
 CADRE_API void cadre_check(cadre_status status, const char *call, const char *file, int line);
 
-/* For functions that themselves return a cadre_status: hands a failure to the caller. */
+/* For functions that themselves return a cadre_status: hands a failure to the caller. What the
+ * function holds by then is given back by itself where cadre/at_exit.h says so. */
 #define CADRE_TRY(call)                                                                            \
     do {                                                                                           \
         cadre_status cadre_try_status_ = (call);                                                   \

@@ -70,13 +70,11 @@ static cadre_status test_step(
 /* The sum of an output over all replicas of all tasks. */
 static double total(cadre_strategy *strategy, const cadre_per_replica *value)
 {
-    cadre_tensor *sum;
+    CADRE_RELEASE_AT_EXIT(tensor) sum = NULL;
     CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, value, CADRE_AXIS_NONE, &sum));
-    double number = cadre_tensor_dtype(sum) == CADRE_F32
-                        ? (double)*(const float *)cadre_tensor_const_data(sum)
-                        : (double)*(const int64_t *)cadre_tensor_const_data(sum);
-    cadre_tensor_release(sum);
-    return number;
+    return cadre_tensor_dtype(sum) == CADRE_F32
+               ? (double)*(const float *)cadre_tensor_const_data(sum)
+               : (double)*(const int64_t *)cadre_tensor_const_data(sum);
 }
 
 /* How the test goes: registered, so that a task that joins in the middle of one, and a job that

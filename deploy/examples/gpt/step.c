@@ -107,23 +107,17 @@ static cadre_status scores_behind(cadre_replica *replica, struct training *train
 {
     struct space *space;
     struct pass pass;
-    cadre_tensor *there;
+    CADRE_RELEASE_AT_EXIT(tensor) there = NULL;
+    CADRE_RELEASE_AT_EXIT(tensor) view = NULL;
     CADRE_TRY(space_of(training, replica, &space));
     CADRE_TRY(cadre_tensor_copy_to(replica, window, &there));
-    cadre_status status = space_pass(replica, &training->model, space, there, &pass);
-    if (status == CADRE_OK) {
-        network_forward(&pass);
-        status = compute_status(space->compute);
-    }
-    cadre_tensor_release(there);
-    CADRE_TRY(status);
-    cadre_tensor *view;
+    CADRE_TRY(space_pass(replica, &training->model, space, there, &pass));
+    network_forward(&pass);
+    CADRE_TRY(compute_status(space->compute));
     const float *scores = pass.scores + last * VOCABULARY;
     CADRE_TRY(cadre_tensor_view_rows(
         space->room, scores - (float *)cadre_tensor_data(space->room), VOCABULARY, &view));
-    status = cadre_tensor_copy_to_host(view, ret_scores);
-    cadre_tensor_release(view);
-    return status;
+    return cadre_tensor_copy_to_host(view, ret_scores);
 }
 
 /* A byte by its odds, which are the sharper the colder it is. */
@@ -190,12 +184,8 @@ cadre_status sample_step(
     if (cadre_replica_id(replica) != 0) {
         return CADRE_OK;
     }
-    cadre_tensor *window;
+    CADRE_RELEASE_AT_EXIT(tensor) window = NULL;
     const int64_t dims[2] = {1, training->model.shape.length + 1};
-    cadre_status status = cadre_tensor_create(CADRE_U8, 2, dims, &window);
-    if (status == CADRE_OK) {
-        status = write_text(replica, training, window, cadre_tensor_data(outputs[0]), count);
-        cadre_tensor_release(window);
-    }
-    return status;
+    CADRE_TRY(cadre_tensor_create(CADRE_U8, 2, dims, &window));
+    return write_text(replica, training, window, cadre_tensor_data(outputs[0]), count);
 }

@@ -89,11 +89,9 @@ struct tally {
 
 static int64_t total(cadre_strategy *strategy, const cadre_per_replica *value)
 {
-    cadre_tensor *sum;
+    CADRE_RELEASE_AT_EXIT(tensor) sum = NULL;
     CADRE_CHECK(cadre_reduce(strategy, CADRE_SUM, value, CADRE_AXIS_NONE, &sum));
-    int64_t number = *(const int64_t *)cadre_tensor_const_data(sum);
-    cadre_tensor_release(sum);
-    return number;
+    return *(const int64_t *)cadre_tensor_const_data(sum);
 }
 
 static void test(cadre_strategy *strategy, cadre_distributed_dataset *data,

@@ -30,21 +30,16 @@ static cadre_status make_example(const uint8_t *record, cadre_tensor **ret_examp
 {
     static const char *const names[2] = {"image", "label"};
     const int64_t dims[1] = {PIXELS};
-    cadre_tensor *tensors[2] = {NULL, NULL};
-    float image[PIXELS];
+    CADRE_RELEASE_AT_EXIT(tensor) image = NULL;
+    CADRE_RELEASE_AT_EXIT(tensor) label = NULL;
+    float pixels[PIXELS];
     for (int p = 0; p < PIXELS; p++) {
-        image[p] = (float)record[p];
+        pixels[p] = (float)record[p];
     }
-    cadre_status status = cadre_tensor_from_data(CADRE_F32, 1, dims, image, &tensors[0]);
-    if (status == CADRE_OK) {
-        status = cadre_tensor_from_i64(record[PIXELS], &tensors[1]);
-    }
-    if (status == CADRE_OK) {
-        status = cadre_example_serialize(names, tensors, 2, ret_example);
-    }
-    cadre_tensor_release(tensors[0]);
-    cadre_tensor_release(tensors[1]);
-    return status;
+    CADRE_TRY(cadre_tensor_from_data(CADRE_F32, 1, dims, pixels, &image));
+    CADRE_TRY(cadre_tensor_from_i64(record[PIXELS], &label));
+    cadre_tensor *const tensors[2] = {image, label};
+    return cadre_example_serialize(names, tensors, 2, ret_example);
 }
 
 /* Writes the next `count` records. */
