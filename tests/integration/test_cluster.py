@@ -80,7 +80,8 @@ class Programs:
         name = name or str(task)
         folder = os.path.join(self.folder, name)
         os.makedirs(folder, exist_ok=True)
-        settings = {"TF_CONFIG": self.config(task), "CADRE_REPLICAS": str(REPLICAS), **self.environment, **environment}
+        settings = {"TF_CONFIG": self.config(task), "CADRE_REPLICAS": str(REPLICAS), "CADRE_OUTPUT_DIR": ".",
+                    **self.environment, **environment}
         with open(os.path.join(folder, "log"), "wb") as log:
             self.processes[name] = subprocess.Popen(
                 argv or self.argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

@@ -21,7 +21,7 @@ def train(*arguments, tasks=0, replicas=1):
         command = [program("cadre"), "run", "-n", str(tasks), program("mlp"), "--", *arguments]
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
-                              env=clean_environment() | {"CADRE_REPLICAS": str(replicas)})
+                              env=clean_environment() | {"CADRE_REPLICAS": str(replicas), "CADRE_OUTPUT_DIR": "."})
         check_equal(done.returncode, 0, f"status of {command}: {done.stderr[-1000:]}")
         left = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
         check_equal(len(left), 1, f"checkpoints in {left}")

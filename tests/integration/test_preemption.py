@@ -58,7 +58,7 @@ def tasks_of(running):
 
 
 def test_by_hand():
-    calm = Running([LEARNER])
+    calm = Running([LEARNER], CADRE_OUTPUT_DIR=".")
     calm.end(0)
     running = Running([LEARNER, SLOW, "log=LOG"], CADRE_PREEMPTION="on")
     running.wait_steps(5)

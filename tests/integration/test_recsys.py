@@ -15,7 +15,7 @@ SERVERS = ("--strategy", "parameter_server", "--workers", "2", "--ps", "2")
 def train(command, environment=None):
     with tempfile.TemporaryDirectory(prefix="cadre-test-") as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANG_S, check=False,
-                              env=environment or clean_environment())
+                              env=environment or clean_environment() | {"CADRE_OUTPUT_DIR": "."})
         left = [name for _, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
     check_equal(done.returncode, 0, f"status of {command}: {done.stdout[-1000:]} {done.stderr[-1000:]}")
     return done.stdout, left

@@ -7,7 +7,9 @@
  * checksum for each block). The bytes of the first depend on the state alone. They are written
  * where the job was told to (`cadre submit --checkpoint-every`, `--checkpoint-folder`, by hand
  * CADRE_CHECKPOINT_EVERY, CADRE_CHECKPOINT_DIR; else to the output folder), and the newest few are
- * kept (CADRE_CHECKPOINTS_KEPT) once they are published. cadre_finish writes the last one.
+ * kept (CADRE_CHECKPOINTS_KEPT) once they are published. cadre_finish writes the last one; by
+ * hand only where one of these variables, CADRE_OUTPUT_DIR or CADRE_RESTORE is set, or cadre_save
+ * was called: else a program leaves no files. With CADRE_CHECKPOINT_DIR alone they are all there.
  *
  * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
  * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all

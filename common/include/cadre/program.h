@@ -104,7 +104,9 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
 
 /* The orderly end, collective over the tasks: the chief writes the variables to
  * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the
- * working folder), then all wait until the coordinator has recorded the end. When a task is lost
+ * working folder), then all wait until the coordinator has recorded the end. A program that was
+ * started by hand leaves no such files unless it is asked to: by CADRE_OUTPUT_DIR or another
+ * variable about checkpoints (cadre/checkpoint.h), or by a cadre_save before. When a task is lost
  * meanwhile the others end without it. Ends the strategy as cadre_strategy_release does, also on
  * failure. Functions of the program that read ahead are waited for, 10 s for each dataset: one
  * that does not return (a generator whose input does not come) is named on stderr and left alone;

@@ -48,7 +48,8 @@ def train(name, *arguments, devices, tasks=0, **environment):
         with open(os.path.join(folder, "text"), "wb") as file:
             file.write(b"What is not measured is not known. " * 30)
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=100,
-                              check=False, env=clean_environment() | devices | environment)
+                              check=False,
+                              env=clean_environment() | {"CADRE_OUTPUT_DIR": "."} | devices | environment)
         check_equal(done.returncode, 0, f"status of {command}: {done.stderr[-1000:]}")
         return done.stderr + done.stdout, tensors_of(folder)
 

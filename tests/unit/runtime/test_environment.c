@@ -36,6 +36,8 @@ static void nothing_means_by_hand(void **state)
     assert_int_equal(environment.replicas, 0);
     assert_string_equal(environment.mesh_host, "127.0.0.1");
     assert_string_equal(environment.output_folder, ".");
+    assert_false(environment.output_asked);
+    assert_false(environment.checkpoints_asked);
     assert_int_equal(environment.collective_timeout_us, 1800000000);
     assert_true(environment.by_hand);
     assert_false(environment.mesh_host_given);

@@ -362,6 +362,10 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
             tasks, tasks);
     }
     environment->by_hand = !environment->attached;
+    environment->output_asked = !environment->by_hand || getenv("CADRE_OUTPUT_DIR") != NULL;
+    environment->checkpoints_asked =
+        environment->output_asked || environment->checkpoint_folder[0] != '\0' ||
+        environment->checkpoint_every > 0 || environment->restore_path[0] != '\0';
     CADRE_ASSERT(environment->tasks_min <= environment->tasks);
     return environment->role != ROLE_NONE ? check_slot(environment, error) : CADRE_OK;
 }

@@ -12,7 +12,8 @@
  *     CADRE_STRATEGY    for cadre_strategy_default: mirrored, multi_worker_mirrored; "" or absent:
  *                       by the number of tasks
  *     CADRE_MESH_HOST   address for the mesh's listener, default 127.0.0.1
- *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."
+ *     CADRE_OUTPUT_DIR  where the checkpoint goes, default "."; by hand the last one is written
+ *                       only if this or one of the last four is set, or the program saved
  *     CADRE_DAEMON_PID  of the daemon, whose SIGTERM is no notice of preemption
  *     CADRE_DAEMON_RETURNS
  *                       1: it may be started anew while the task runs; one that is not there is
@@ -103,6 +104,8 @@ struct environment {
     char strategy[LIMIT_NAME_BYTES];
     char mesh_host[LIMIT_ADDRESS_BYTES];
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
+    bool output_asked;      /* for: by the daemon, or CADRE_OUTPUT_DIR is set */
+    bool checkpoints_asked; /* for: by the daemon, or a variable that is about them is set */
     uint64_t collective_timeout_us;                   /* 0: none */
     char restore_path[ENVIRONMENT_FOLDER_BYTES];      /* "": none */
     char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */

@@ -355,6 +355,7 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
         return CADRE_OK; /* it has nothing that others do not have */
     }
     struct saving saving = {.wait = wait};
+    strategy->state_part->checkpointer->asked = true;
     cadre_status status = strategy_outside(
         strategy, wait ? "cadre_save(wait)" : "cadre_save", save_here, &saving, error);
     if (status == CADRE_DATA_LOSS && strategy->failed.code == CADRE_OK) {
@@ -425,7 +426,7 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error
     CADRE_ASSERT(!strategy_warm(strategy));
     struct checkpointer *checkpointer = strategy->state_part->checkpointer;
     struct saving saving = {.wait = true};
-    if (strategy->roster.rank != 0) {
+    if (strategy->roster.rank != 0 || !checkpointer->asked) {
         return CADRE_OK;
     }
     save_as_chief(checkpointer, &saving);
@@ -433,7 +434,8 @@ cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error
         *error = saving.own;
         return error->code;
     }
-    cadre_status status = write_beside(checkpointer, error);
+    bool beside = !checkpointer->shared || strategy->environment->output_asked;
+    cadre_status status = beside ? write_beside(checkpointer, error) : CADRE_OK;
     if (status == CADRE_OK) {
         status = task_await_published(strategy->task, strategy_position(strategy), true, error);
     }
@@ -458,6 +460,7 @@ cadre_status checkpointer_open(struct cadre_strategy *strategy,
     checkpointer->shared = environment->checkpoint_folder[0] != '\0';
     checkpointer->folder =
         checkpointer->shared ? environment->checkpoint_folder : environment->output_folder;
+    checkpointer->asked = environment->checkpoints_asked;
     checkpointer->every = environment->checkpoint_every;
     checkpointer->kept = environment->checkpoints_kept;
     checkpointer->restored_at = POSITION_NONE;

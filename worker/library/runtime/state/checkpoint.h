@@ -37,8 +37,9 @@ bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t positio
 
 /* The last one, of cadre_finish: the chief takes a copy and waits until it is published; nothing is
  * written when it is already, since a chief before this one came so far. The tensors are in the
- * output folder too when checkpoints go to a shared one. Nothing on other tasks. ABORTED when the
- * generation ends before that: the caller regroups and calls again. */
+ * output folder too when checkpoints go to a shared one. Nothing on other tasks, and by hand where
+ * nobody asked for checkpoints. ABORTED when the generation ends before that: the caller regroups
+ * and calls again. */
 cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error);
 
 /* Whether a checkpoint can be written where it is to go: called by the creation of the first

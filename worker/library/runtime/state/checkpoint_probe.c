@@ -26,7 +26,8 @@ struct probing {
 static cadre_status try_folder(const struct checkpointer *checkpointer, struct cadre_error *error)
 {
     char host[256] = "";
-    cadre_status status = checkpoint_folder_try(checkpointer->folder, error);
+    cadre_status status =
+        checkpointer->asked ? checkpoint_folder_try(checkpointer->folder, error) : CADRE_OK;
     if (status == CADRE_OK) {
         return CADRE_OK;
     }

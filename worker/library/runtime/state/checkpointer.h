@@ -16,6 +16,7 @@ struct checkpointer {
     struct cadre_strategy *strategy;
     const char *folder; /* the environment's */
     bool shared;
+    bool asked;     /* for: by the environment, or the program has saved */
     uint64_t every; /* 0: only when asked */
     uint32_t kept;
     char run[MANIFEST_RUN_BYTES]; /* "": not known yet */
