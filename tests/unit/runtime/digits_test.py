@@ -119,7 +119,9 @@ def main():
             assert set(tensors) == {TALLY, *weights, *(f"momentum/{w}" for w in weights)}, set(tensors)
             _, _, kept = struct.unpack("3d", tensors[TALLY].tobytes())
             assert f"{kept * 100:.1f}" == f"{accuracy:.1f}", (kept, accuracy)
-            assert shown.count("\n") == int(EPOCHS) and f"epoch {EPOCHS}/{EPOCHS}" in shown and "\r" not in shown, shown
+            # On a busy machine it may also say how often the replicas' states are compared.
+            lines = [line for line in shown.splitlines() if "are compared every" not in line]
+            assert len(lines) == int(EPOCHS) and f"epoch {EPOCHS}/{EPOCHS}" in shown and "\r" not in shown, shown
             print(f"{replicas} replicas: {accuracy}%, {metadata['position']} steps")
         # Rounding differs with the number of replicas, and grows from step to step: compared after one epoch.
         first = read_safetensors(train(1, scratch, "--epochs", "1")[1])[1]
