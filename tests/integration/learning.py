@@ -162,8 +162,8 @@ class Learning:
 def alone(*arguments):
     """The state that a learner by hand comes to: one task, one replica, no cluster."""
     with tempfile.TemporaryDirectory(prefix="cadre-alone-") as folder:
-        subprocess.run([LEARNER, *arguments], cwd=folder, env=clean_environment(), check=True, timeout=HANG_S,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([LEARNER, *arguments], cwd=folder, env=clean_environment() | {"CADRE_OUTPUT_DIR": folder},
+                       check=True, timeout=HANG_S, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         (name,) = [name for name in os.listdir(folder) if name.endswith(".safetensors")]
         with open(os.path.join(folder, name), "rb") as file:
             return tensors_of(file.read())

@@ -251,9 +251,9 @@ static void impossible_tensors_are_refused(void **state)
         {"e\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff", 12, "dimension 0 is -1"},
         {"e\x01\x02\x01\x00\x00\x00\x00\x00\x00\x00\x40", 12, "more bytes than can be addressed"},
         {"e\x01\x08\x01\x00\x00\x00\x00\x00\x01\x00\x00", 12, "ends at byte 12"},
-        {"e\x01\x0b\x01\x00\x00\x00\x00\x00\x01\x00\x00", 12, "ends at byte 12"},
-        {"e\x01\x0b\x00\xff\xff\xff\xff\xff\xff\xff\xff", 12, "ends at byte 12"},
-        {"e\x01\x0a\x00\x02", 5, "truth value of 2"},
+        {"e\x01\x0d\x01\x00\x00\x00\x00\x00\x01\x00\x00", 12, "ends at byte 12"},
+        {"e\x01\x0d\x00\xff\xff\xff\xff\xff\xff\xff\xff", 12, "ends at byte 12"},
+        {"e\x01\x0c\x00\x02", 5, "truth value of 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};

@@ -202,6 +202,7 @@ static void restoring_can_be_cancelled(void **state)
         restore_cancel(&stand->task);
         free(stand->task.restore_path);
         stand->task.restore_path = NULL;
+        file_works_wait(&stand->daemon.works); /* what a thread was writing can be removed now */
     }
     stand->done = false;
     until_quiet();
