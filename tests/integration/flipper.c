@@ -12,7 +12,14 @@
  *     steps=60      of 12 samples each
  *     pace=0        milliseconds between two steps; slow=0: of each step, before its collective
  *     allowed=FILE  takes no step at or beyond the number in FILE, which may rise meanwhile
- *     flips=FOLDER  where each flip leaves a file of its number, with the position: it is made once
+ *     flips=FOLDER  where each flip leaves a file of its number: it is made once, and not when one
+ *                   of a later number was; nor while a file "hold" is there. Its lines:
+ *                   made POSITION PID
+ *                   at each later begin of a step there, and before cadre_finish, what of it was
+ *                   seen: stays POSITION; gone (what is there is what it should be); received (what
+ *                   is there came from another task). Behind gone and received comes nothing more
+ *                   ended POSITION   before cadre_finish
+ *     late=STEPS    no flip is made more steps behind its position than that
  *     flip=SLOT:REPLICA:POSITION:PLACE:BIT   at that position or later, in that local replica of
  *                   the task; BIT is taken modulo those that there are. Again and again, the next
  *                   one is the next number. PLACE: before the step's function runs
@@ -23,10 +30,12 @@
  *                   thread    weights, in the next milliseconds, by another thread
  *     wrong=own     each replica adds its number to the weights; rand: rand(); rows: what its own
  *                   samples make; clock: the time */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +43,9 @@
 #include <unistd.h>
 
 #include "cadre/cadre.h"
+#include "tests/integration/flipper_truth.h"
 #include "worker/library/runtime/variables/variable.h"
 
-#define WEIGHTS   64
 #define BATCH     12
 #define FLIPS_MAX 16
 #define ODD       UINT64_C(6364136223846793005)
@@ -48,10 +57,15 @@ struct flip {
     char place[16];
     uint64_t bit;
     bool made; /* here or elsewhere: nothing more of it */
+    int file;  /* 0: it was not made here, or nothing more will be seen of it */
+    uint64_t made_at;
+    atomic_bool flipped;
+    bool undone; /* with the step that it was made in */
 };
 
 struct flipper {
     uint64_t steps;
+    uint64_t late_steps; /* 0: any */
     int pace_ms;
     int slow_ms;
     const char *allowed;
@@ -67,28 +81,59 @@ struct flipper {
     cadre_variable *scratch;
     cadre_variable *rows;
     uint64_t chain;
+    bool ran; /* a step: what is registered was given back, if it was to be */
 };
 
 /* --- flips --- */
 
-/* Whether it is to be made now; once in all lives of all tasks. */
+static bool exists(const struct flipper *flipper, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", flipper->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Whether one behind it in number is made: of those of one job the later ones lie at later steps,
+ * and what of the job is done again is not flipped in again. */
+static bool is_over(const struct flipper *flipper, const struct flip *flip)
+{
+    char name[16];
+    for (const struct flip *next = flip + 1; next < flipper->flips + flipper->flip_count; next++) {
+        snprintf(name, sizeof name, "%u", (unsigned)(next - flipper->flips));
+        if (exists(flipper, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether it is to be made now; once in all lives of all tasks. Whoever made the file "hold" and
+ * then looks which flips are made sees all that will be. */
 static bool take(struct flipper *flipper, struct flip *flip, uint64_t position)
 {
     char path[4096];
-    char text[32];
-    if (flip->made || flip->slot != flipper->slot || position < flip->position) {
+    bool is_early = position < flip->position;
+    bool is_late = flipper->late_steps > 0 && position > flip->position + flipper->late_steps;
+    bool given_back = strcmp(flip->place, "chain") == 0 && !flipper->ran;
+    if (flip->made || flip->slot != flipper->slot || is_early || is_late || given_back ||
+        is_over(flipper, flip) || exists(flipper, "hold")) {
         return false;
     }
-    flip->made = true;
     snprintf(path, sizeof path, "%s/%u", flipper->folder, (unsigned)(flip - flipper->flips));
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    flip->made = file >= 0 || errno == EEXIST;
     if (file < 0) {
         return false;
     }
-    int length = snprintf(text, sizeof text, "%" PRIu64 "\n", position);
-    bool written = write(file, text, (size_t)length) == length;
-    close(file);
-    return written;
+    if (exists(flipper, "hold")) {
+        flip->made = false;
+        close(file);
+        unlink(path);
+        return false;
+    }
+    flip->file = file;
+    flip->made_at = position;
+    return dprintf(file, "made %" PRIu64 " %d\n", position, (int)getpid()) > 0;
 }
 
 static void flip_bit(void *memory, size_t bytes, uint64_t bit)
@@ -106,11 +151,13 @@ static void flip_here(struct flipper *flipper, uint64_t position, uint32_t repli
         if (flip->replica == replica && strcmp(flip->place, place) == 0 &&
             take(flipper, flip, position)) {
             flip_bit(memory, bytes, flip->bit);
+            atomic_store(&flip->flipped, true);
         }
     }
 }
 
 struct later {
+    struct flip *flip;
     void *memory;
     size_t bytes;
     uint64_t bit;
@@ -123,6 +170,7 @@ __attribute__((no_sanitize("thread"))) static void *flip_later(void *user)
     free(user);
     poll(NULL, 0, (int)(later.bit * 7919 % 5));
     flip_bit(later.memory, later.bytes, later.bit);
+    atomic_store(&later.flip->flipped, true);
     return NULL;
 }
 
@@ -131,11 +179,69 @@ static void flip_by_thread(struct flipper *flipper, struct flip *flip)
     struct later *later = malloc(sizeof *later);
     pthread_t thread;
     if (later != NULL) {
-        *later = (struct later){
-            flipper->weights->components[flip->replica].value, flipper->weights->bytes, flip->bit};
+        *later = (struct later){flip, flipper->weights->components[flip->replica].value,
+            flipper->weights->bytes, flip->bit};
         if (pthread_create(&thread, NULL, flip_later, later) == 0) {
             pthread_detach(thread);
         }
+    }
+}
+
+/* --- what became of them --- */
+
+static struct flipper_values values_of(const struct flipper *flipper, uint32_t replica)
+{
+    return (struct flipper_values){flipper->weights->components[replica].value,
+        flipper->average->components[replica].value, flipper->scratch->components[replica].value};
+}
+
+/* Of one in what all replicas of the task share nothing is known but that it was not passed from
+ * another task. Of a gradient likewise, unless the step was undone. */
+static enum truth compare(const struct flipper *flipper, const struct flip *flip, uint64_t position)
+{
+    static const char *const known[] = {"weights", "average", "scratch", "use", "thread"};
+    const struct flipper_values values = values_of(flipper, flip->replica);
+    const enum truth truth = truth_compare(flip->replica, position, &values);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(flip->place, known[i]) == 0) {
+            return truth;
+        }
+    }
+    return flip->undone ? TRUTH_EQUAL : truth == TRUTH_UNKNOWN ? truth : TRUTH_OTHER;
+}
+
+/* A step is undone and done again within cadre_run. */
+static void witness_step(struct flipper *flipper, uint64_t position, uint32_t replica)
+{
+    for (uint32_t i = 0; i < flipper->flip_count; i++) {
+        struct flip *flip = &flipper->flips[i];
+        flip->undone |= flip->file > 0 && flip->replica == replica && flip->made_at == position &&
+                        strcmp(flip->place, "gradient") == 0;
+    }
+}
+
+static void witness(struct flipper *flipper, bool ends)
+{
+    static const char *const words[] = {
+        [TRUTH_UNKNOWN] = "received", [TRUTH_EQUAL] = "gone", [TRUTH_OTHER] = "stays"};
+    const uint64_t position = cadre_strategy_position(flipper->strategy);
+    for (uint32_t i = 0; i < flipper->flip_count; i++) {
+        struct flip *flip = &flipper->flips[i];
+        if (flip->file > 0 && atomic_load(&flip->flipped)) {
+            enum truth truth = compare(flipper, flip, position);
+            dprintf(flip->file, "%s %" PRIu64 "\n", words[truth], position);
+            if (truth != TRUTH_OTHER) {
+                close(flip->file);
+                flip->file = 0;
+            }
+        }
+        if (ends && flip->file > 0) {
+            dprintf(flip->file, "ended %" PRIu64 "\n", position);
+        }
+    }
+    for (uint32_t i = 0; i < flipper->weights->component_count; i++) {
+        const struct flipper_values values = values_of(flipper, i);
+        truth_learn(i, position, &values);
     }
 }
 
@@ -208,11 +314,9 @@ static cadre_status apply(struct flipper *flipper, cadre_replica *replica, const
         return cadre_fail(CADRE_RESOURCE_EXHAUSTED, "no variable can be written");
     }
     const uint64_t wrong = what_is_wrong(flipper, replica, weights, samples);
-    for (int k = 0; k < WEIGHTS; k++) {
-        weights[k] = weights[k] * ODD + (uint64_t)sums[k];
-        average[k] = 0.9 * average[k] + 1e-9 * (double)sums[k];
-        scratch[k] = sums[k];
-    }
+    flipper_advance(&(struct flipper_values){weights, average, scratch}, sums);
+    truth_advance(
+        cadre_replica_local_id(replica), cadre_strategy_position(flipper->strategy), sums);
     weights[0] += wrong;
     return CADRE_OK;
 }
@@ -228,6 +332,7 @@ static cadre_status step(
     CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, &(int64_t){WEIGHTS}, &outputs[0]));
     int64_t *sums = cadre_tensor_data(outputs[0]);
     memset(sums, 0, bytes);
+    witness_step(flipper, position, local);
     flip_here(
         flipper, position, local, "use", variable_component(flipper->weights, local)->value, bytes);
     sum_up(cadre_variable_read(replica, flipper->weights), cadre_tensor_const_data(inputs[0]),
@@ -299,12 +404,15 @@ static void train(struct flipper *flipper)
     while (cadre_next_epoch(flipper->data, 1, NULL)) {
         while (cadre_next(flipper->data, &batch) == CADRE_OK) {
             pace(flipper);
+            witness(flipper, false);
             flip_between_steps(flipper);
-            CADRE_CHECK(cadre_run(flipper->strategy, step, flipper, batch, 1, &sums));
+CADRE_CHECK(cadre_run(flipper->strategy, step, flipper, batch, 1, &sums));
+            flipper->ran = true;
             flipper->chain = flipper->chain * ODD + cadre_strategy_position(flipper->strategy);
         }
     }
     CADRE_CHECK(cadre_distributed_status(flipper->data));
+    witness(flipper, true);
 }
 
 /* --- the beginning --- */
@@ -339,6 +447,10 @@ static bool take_option(struct flipper *flipper, const char *argument)
     }
     if (strncmp(argument, "steps=", 6) == 0) {
         flipper->steps = strtoull(value, NULL, 10);
+        return true;
+    }
+    if (strncmp(argument, "late=", 5) == 0) {
+        flipper->late_steps = strtoull(value, NULL, 10);
         return true;
     }
     if (strncmp(argument, "pace=", 5) == 0) {
