@@ -177,6 +177,7 @@ struct task_part {
     uint64_t size_bytes; /* of the manifest */
     uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the manifest */
     uint64_t digest; /* of the state that it holds (struct verified); 0: none is compared */
+    bool compared;   /* all replicas were found to hold that at its position; said again when so */
 };
 
 /* What a replica has not done, while the others of its task wait for that. */

@@ -97,6 +97,7 @@ static void fill_part(struct wire_task_up *storage, const struct task_part *part
         (ProtobufCBinaryData){.len = LIMIT_SHA256_BYTES, .data = (uint8_t *)part->sha256};
     wire->shared = part->shared;
     wire->digest = part->digest;
+    wire->compared = part->compared;
     storage->up.part = wire;
 }
 
@@ -292,6 +293,7 @@ static void take_part(
         .path = take_path(taker, "TaskPart.path", wire->path),
         .shared = wire->shared,
         .digest = wire->digest,
+        .compared = wire->compared,
         .size_bytes =
             take_number(taker, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
     };

@@ -406,7 +406,7 @@ static void train(struct flipper *flipper)
             pace(flipper);
             witness(flipper, false);
             flip_between_steps(flipper);
-CADRE_CHECK(cadre_run(flipper->strategy, step, flipper, batch, 1, &sums));
+            CADRE_CHECK(cadre_run(flipper->strategy, step, flipper, batch, 1, &sums));
             flipper->ran = true;
             flipper->chain = flipper->chain * ODD + cadre_strategy_position(flipper->strategy);
         }

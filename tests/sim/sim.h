@@ -160,6 +160,7 @@ struct process {
     bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
     struct state written;
+    uint64_t agreed;        /* the digest that all were found to hold there; 0: not compared */
     uint64_t part_position; /* newest part that it told its daemon */
     uint32_t publish;       /* numbers the uploads */
     uint64_t publishes;     /* position of the newest */
@@ -545,6 +546,7 @@ bool values_count(const struct sim *sim, const struct job *job);
 /* 0: they do not. */
 uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
 void value_flips(struct sim *sim, struct process *process);
+void value_copy_flips(struct sim *sim, struct process *process);
 /* It enters the first collective of its step, or one in which all save; and that succeeded: false,
  * the values differ. */
 void values_tell(struct sim *sim, struct process *process, bool saves);

@@ -2,6 +2,8 @@
  * The values of replicas' states, as tasks compare them: in the first collective of each step, when
  * all save, and with what they say at their end. Off but with --compare; and then a bit of a value
  * flips now and then. */
+#include <stdio.h>
+
 #include "common/pure/assert.h"
 #include "sim.h"
 
@@ -28,6 +30,37 @@ void value_flips(struct sim *sim, struct process *process)
         process->state.value ^= UINT64_C(2) << job->flips; /* no two the same */
         trace(sim, "the value of task %u of job %llu flips", process->ref.slot,
             (unsigned long long)job->id.n);
+    }
+}
+
+/* Nor is that which the chief writes; its task goes on with the right one. */
+void value_copy_flips(struct sim *sim, struct process *process)
+{
+    struct job *job = &sim->jobs[process->job];
+    if (values_count(sim, job) && job->flips < FLIPS_MAX && mesh_of(sim, process)->count > 1 &&
+        one_in(sim, 50)) {
+        job->flips++;
+        process->written.value ^= UINT64_C(2) << job->flips;
+        trace(sim, "the copy that task %u of job %llu writes flips", process->ref.slot,
+            (unsigned long long)job->id.n);
+    }
+}
+
+/* All held this: a part of it is said with that, or again. */
+static void agree(struct sim *sim, uint32_t index, const struct verified *verified)
+{
+    struct process *process = &sim->processes[index];
+    char path[LIMIT_FILE_NAME_BYTES];
+    struct task_part part = process->core.part;
+    if (process->rank == 0 && process->written_at == verified->position) {
+        process->agreed = verified->digest;
+    }
+    if (part.path != NULL && !part.compared && part.position == verified->position &&
+        part.digest == verified->digest) {
+        snprintf(path, sizeof(path), "%s", part.path);
+        part.path = path;
+        part.compared = true;
+        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
 }
 
@@ -63,9 +96,10 @@ static bool learn(struct sim *sim, uint32_t index, const struct told *told)
     uint64_t verified =
         process->core.verified.digest != 0 ? process->core.verified.position : process->core.resume;
     if (!told->differs || mutant_goes_on(sim, MUTANT_VALUES_UNCOMPARED)) {
-        program_event(sim, index,
-            &(struct task_event){.type = TASK_EVENT_VERIFIED,
-                .verified = {.position = told->position - 1, .digest = told->digest}});
+        const struct verified equal = {.position = told->position - 1, .digest = told->digest};
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_VERIFIED, .verified = equal});
+        agree(sim, index, &equal);
         return true;
     }
     const struct divergence divergence = {.position = told->position - 1, .verified = verified};
@@ -98,8 +132,10 @@ void values_adopted(struct sim *sim, const struct mesh *mesh)
     bool wrong = mesh->source_state.value != job->once[mesh->resume];
     job->tainted |= wrong;
     for (uint32_t rank = 0; rank < mesh->count && mesh->count == 1; rank++) {
-        job->tainted |=
-            sim->processes[mesh_member(sim, mesh, rank)].state.value != job->once[mesh->resume];
+        const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
+        job->tainted |= process->state.value != job->once[mesh->resume];
+        job->tainted |= process->written_at <= mesh->resume && process->written_in.number > 0 &&
+                        process->written.value != job->once[process->written_at]; /* its copy */
     }
 }
 

@@ -44,6 +44,7 @@ void part_take(struct core *core, struct job *job, uint32_t slot, const struct t
     job->part.manifest_bytes = part->size_bytes;
     memcpy(job->part.manifest_sha256, part->sha256, sizeof(job->part.manifest_sha256));
     job->part.digest = part->digest;
+    job->part_compared = part->compared;
     if (verified_is_alone(core, job)) {
         verified_raise(core, job, &(struct verified){part->position, part->digest});
     }

@@ -43,9 +43,10 @@ bool verified_is_alone(const struct core *core, const struct job *job)
     return job->roster == 1 && job_task(core, job, core->members[job->first])->replicas <= 1;
 }
 
-/* A state that was compared later than it was saved was equal then, too: one that differs goes on
- * differing. At the same position it may have been compared twice, as when the program changed
- * what no step writes in between: then the next comparison decides. */
+/* That a later state was equal says that the replicas' were at the part's position, for one that
+ * differs goes on differing; it says nothing of the copy that was saved. So its own digest must be
+ * one that was compared at its position: the newest told, or one that the chief has seen, since the
+ * program may change what no step writes and have it compared again there. */
 bool verified_covers(
     const struct core *core, const struct job *job, const struct core_checkpoint *part)
 {
@@ -55,7 +56,7 @@ bool verified_covers(
         return true;
     }
     return is_known(verified) &&
-           (verified->position > part->position ||
+           ((verified->position >= part->position && job->part_compared) ||
                (verified->position == part->position && verified->digest == part->digest));
 }
 

@@ -374,6 +374,7 @@ struct job {
     uint64_t published; /* facts/published.c: tasks are told of it; POSITION_NONE: of none */
     bool has_part;
     struct core_checkpoint part; /* durable, and not applied by all yet, or not verified */
+    bool part_compared;          /* its digest is what was compared at its position */
     /* facts/verified.c */
     struct verified verified;   /* the newest; position 0 and digest 0: none */
     uint64_t verified_recorded; /* the position that is recorded; of this line */

@@ -354,16 +354,26 @@ void diverged(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
             .text = text});
 }
 
+static void say_part(
+    struct script *s, uint64_t link, uint64_t job, uint32_t slot, struct task_part part)
+{
+    part.generation = generation_of(s, job);
+    part.size_bytes = 5;
+    said(s, link, job, slot, &(struct task_up){.type = TASK_UP_PART, .part = part});
+}
+
 void part_of(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     const char *path, uint64_t digest)
 {
-    said(s, link, job, slot,
-        &(struct task_up){.type = TASK_UP_PART,
-            .part = {.generation = generation_of(s, job),
-                .position = position,
-                .path = path,
-                .size_bytes = 5,
-                .digest = digest}});
+    say_part(s, link, job, slot,
+        (struct task_part){.position = position, .path = path, .digest = digest});
+}
+
+void part_agreed(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path, uint64_t digest)
+{
+    say_part(s, link, job, slot,
+        (struct task_part){.position = position, .path = path, .digest = digest, .compared = true});
 }
 
 void part(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,

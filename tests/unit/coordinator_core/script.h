@@ -92,6 +92,9 @@ void halted_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uin
     uint64_t digest);
 void part_of(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     const char *path, uint64_t digest);
+/* The chief has seen that this digest is what all held there. */
+void part_agreed(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
+    const char *path, uint64_t digest);
 /* States differ after divergence.position steps. */
 void diverged(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
     struct divergence divergence, const char *text);

@@ -125,8 +125,8 @@ static void a_part_waits_for_it(void **state)
     script_close(s);
 }
 
-/* What is saved and what was compared are not the same: the next comparison decides. */
-static void a_part_that_is_not_what_was_compared_waits(void **state)
+/* A bit of the copy flipped before it was hashed: no later comparison says anything of that. */
+static void a_part_that_is_not_what_was_compared_is_not_published(void **state)
 {
     (void)state;
     struct script *s = stage_applied();
@@ -135,8 +135,44 @@ static void a_part_that_is_not_what_was_compared_waits(void **state)
     part_of(s, 1, 1, 0, 4, "four", B);
     says(s, "");
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = A});
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    says(s, "");
+    arrived(s, 1, 1, 1, 8, 6);
+    part_agreed(s, 1, 1, 0, 6, "six", A); /* the next one takes its place */
+    says(s, "record! job 1: checkpoint at 6 in six\n"
             "tell job 1: release g1 to 8\n");
+    script_close(s);
+}
+
+/* Its position was compared, and the coordinator has only heard of a later one; or the program
+ * changed what no step writes, and that was compared there, too. The chief has seen both. */
+static void a_part_whose_digest_was_compared_before_is_published(void **state)
+{
+    (void)state;
+    const struct verified later[] = {{.position = 6, .digest = B}, {.position = 4, .digest = B}};
+    for (size_t i = 0; i < 2; i++) {
+        struct script *s = stage_applied();
+        compared(s, 2, 1, 1, 8, 7, later[i]);
+        script_skip(s);
+        part_of(s, 1, 1, 0, 4, "four", A);
+        says(s, "");
+        part_agreed(s, 1, 1, 0, 4, "four", A);
+        says(s, "record! job 1: checkpoint at 4 in four\n"
+                "tell job 1: release g1 to 8\n");
+        script_close(s);
+    }
+}
+
+/* What the chief has seen is on its way. */
+static void an_agreed_part_waits_for_the_arrival(void **state)
+{
+    (void)state;
+    struct script *s = stage_applied();
+    part_agreed(s, 1, 1, 0, 4, "four", A);
+    says(s, "");
+    compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = B});
+    says(s, "record! job 1: checkpoint at 4 in four\n"
+            "tell job 1: release g1 to 8\n"
+            "record job 1: verified at 6 (bb)\n");
     script_close(s);
 }
 
@@ -366,7 +402,9 @@ int main(void)
         cmocka_unit_test(what_nobody_can_have_compared_is_refused),
         cmocka_unit_test(what_was_before_the_generation_is_not_heard),
         cmocka_unit_test(a_part_waits_for_it),
-        cmocka_unit_test(a_part_that_is_not_what_was_compared_waits),
+        cmocka_unit_test(a_part_that_is_not_what_was_compared_is_not_published),
+        cmocka_unit_test(a_part_whose_digest_was_compared_before_is_published),
+        cmocka_unit_test(an_agreed_part_waits_for_the_arrival),
         cmocka_unit_test(a_part_without_a_digest_does_not),
         cmocka_unit_test(one_task_is_equal_to_itself),
         cmocka_unit_test(one_worker_tells_it_for_its_tasks),

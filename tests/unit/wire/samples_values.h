@@ -161,6 +161,7 @@ static const struct task_up part = {
             .size_bytes = LIMIT_MANIFEST_BYTES,
             .sha256 = HASH(1),
             .digest = 304,
+            .compared = true,
         },
 };
 static const struct task_up progress = {.type = TASK_UP_PROGRESS, .progress = PROGRESS};

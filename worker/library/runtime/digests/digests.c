@@ -11,6 +11,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/replica/verified.h"
 #include "worker/library/runtime/state/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint_agreed.h"
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -180,6 +181,7 @@ static void commit(struct step_order *order)
     part->whole = strategy->step.compares_whole;
     if (part->due && strategy->step.equal) {
         verified_note(strategy, order->position, strategy->replicas[0].digest);
+        checkpoint_agreed(strategy, order->position, strategy->replicas[0].digest);
     }
     if (part->due) {
         tell_people(strategy, part);

@@ -13,6 +13,7 @@
 #include "cadre/checkpoint.h"
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/state/checkpoint_agreed.h"
 #include "worker/library/runtime/state/checkpoint_folder.h"
 #include "worker/library/runtime/state/checkpoint_write.h"
 #include "worker/library/runtime/state/checkpointer.h"
@@ -51,7 +52,8 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
         .path = checkpointer->part_path,
         .shared = checkpointer->shared,
         .size_bytes = bytes,
-        .digest = copy->digest};
+        .digest = copy->digest,
+        .compared = agreed_on(checkpointer, copy->digest)};
     memcpy(checkpointer->part.sha256, hash.bytes, sizeof checkpointer->part.sha256);
     checkpointer->written = copy->position;
     pthread_mutex_unlock(&checkpointer->lock);
@@ -143,8 +145,10 @@ static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre
 
 /* --- the copy --- */
 
-/* With the writer at rest. What is on disk already is only said again. */
-static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_error *error)
+/* With the writer at rest. What is on disk already is only said again. `held`: the digest of what
+ * is copied; 0: not known. */
+static cadre_status take_copy(
+    struct checkpointer *checkpointer, uint64_t held, struct cadre_error *error)
 {
     CADRE_ASSERT(!checkpointer->writing); /* the copy is the writer's while it writes */
     bool same = false;
@@ -161,6 +165,7 @@ static cadre_status take_copy(struct checkpointer *checkpointer, struct cadre_er
         return CADRE_OK;
     }
     pthread_mutex_lock(&checkpointer->lock);
+    agreed_begin(checkpointer, held);
     checkpointer->writing = true;
     status = wake(checkpointer, error);
     checkpointer->writing = status == CADRE_OK;
@@ -211,6 +216,7 @@ static void tell_late(struct checkpointer *checkpointer, uint64_t position)
 
 struct saving {
     bool wait;
+    uint64_t held;             /* by the chief: the digest of its state; 0: nobody compares */
     struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
     struct cadre_error theirs; /* the same, as it told; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
@@ -222,6 +228,7 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
 static cadre_status save_asked(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct saving saving = {.wait = false};
+    CADRE_TRY(participants_digest(checkpointer->strategy, 0, &saving.held, error));
     save_as_chief(checkpointer, &saving);
     *error = saving.own;
     return error->code;
@@ -253,7 +260,7 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     } else if (is_writing(checkpointer)) {
         tell_late(checkpointer, position);
     } else {
-        status = take_copy(checkpointer, &error);
+        status = take_copy(checkpointer, 0, &error);
     }
     if (status != CADRE_OK) {
         cadre_error_wrap(&error, status, "the checkpoint after %llu steps is missing",
@@ -275,6 +282,24 @@ bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t positio
 
 /* --- when asked --- */
 
+/* Nobody would publish another state than the one that is compared, nor is it to be said again. */
+static void check_copy(
+    struct checkpointer *checkpointer, uint64_t held, struct cadre_error *ret_error)
+{
+    struct checkpoint_copy *copy = &checkpointer->copy;
+    CADRE_ASSERT(!checkpointer->writing);
+    CADRE_ASSERT(checkpointer->written == copy->position);
+    if (held == 0 || checkpointer->part.digest == held) {
+        return;
+    }
+    cadre_error_set(ret_error, CADRE_DATA_LOSS,
+        "the copy of the state after %llu steps that was written is not what the state is: a bit "
+        "has flipped in this host's memory; save again, or go elsewhere",
+        (unsigned long long)copy->position);
+    copy->position = POSITION_NONE;
+    checkpointer->written = POSITION_NONE;
+}
+
 /* A failure that nobody waited for is this call's when it does not wait, either. */
 static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving)
 {
@@ -282,9 +307,12 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
     struct cadre_error now = {0};
     await_writer(checkpointer, &before);
     bool there = is_there(checkpointer, strategy_position(checkpointer->strategy));
-    cadre_status status = there ? CADRE_OK : take_copy(checkpointer, &now);
+    cadre_status status = there ? CADRE_OK : take_copy(checkpointer, saving->held, &now);
     if (status == CADRE_OK && saving->wait) {
         await_writer(checkpointer, &now);
+        if (now.code == CADRE_OK && !there) {
+            check_copy(checkpointer, saving->held, &now);
+        }
     } else if (status == CADRE_OK) {
         now = before;
     }
@@ -306,6 +334,7 @@ static cadre_status compare_here(cadre_strategy *strategy, uint32_t local, uint6
     CADRE_TRY(told_compare(strategy, local, own, words->digests, words->count, &equal, error));
     if (equal && local == 0) {
         verified_note(strategy, strategy_position(strategy), own);
+        checkpoint_agreed(strategy, strategy_position(strategy), own);
     }
     return CADRE_OK;
 }
@@ -321,6 +350,7 @@ static cadre_status save_here(
     const uint64_t own = words.digests;
     words.count = own != 0 ? 1 : 0;
     if (strategy->roster.rank == 0 && local == 0) {
+        saving->held = own;
         save_as_chief(strategy->state_part->checkpointer, saving);
         words.failures = saving->own.code != CADRE_OK ? 1 : 0;
     }

@@ -12,6 +12,8 @@
 #include "worker/library/runtime/state/checkpoint_copy.h"
 #include "worker/library/runtime/state/manifest.h"
 
+#define CHECKPOINT_AGREED_MAX 4
+
 struct checkpointer {
     struct cadre_strategy *strategy;
     const char *folder; /* the environment's */
@@ -33,9 +35,13 @@ struct checkpointer {
     bool writing; /* the copy is to be written, or is being written */
     bool tidying; /* likewise: old ones are to be deleted */
     bool closing;
-    uint64_t published;         /* what to delete is older */
-    uint64_t written;           /* of `part`; POSITION_NONE: none */
-    struct task_part part;      /* the newest that is on disk */
+    uint64_t published;    /* what to delete is older */
+    uint64_t written;      /* of `part`; POSITION_NONE: none */
+    struct task_part part; /* the newest that is on disk */
+    /* checkpoint_agreed.c; of the copy */
+    uint64_t held; /* the digest of what was copied; 0: not known */
+    uint64_t agreed[CHECKPOINT_AGREED_MAX];
+    uint32_t agreed_count;      /* that were added; the newest are kept */
     struct cadre_error failure; /* of a write, that the program did not hear of; code OK: none */
     char part_path[64];
 };
