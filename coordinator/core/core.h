@@ -116,9 +116,10 @@ enum core_event_type {
                              opens the link. */
     CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
                              same boot nonce */
-    CORE_EVENT_RESTORE_DRAIN, /* at start, before anything else: a drain found in the store */
-    CORE_EVENT_RESTORE_JOB,   /* then: a live job found in the store */
-    CORE_EVENT_RESTORE_DONE   /* the last of them was given */
+    CORE_EVENT_RESTORE_DRAIN,   /* at start, before anything else: a drain found in the store */
+    CORE_EVENT_RESTORE_CULPRIT, /* likewise */
+    CORE_EVENT_RESTORE_JOB,     /* then: a live job found in the store */
+    CORE_EVENT_RESTORE_DONE     /* the last of them was given */
 };
 
 /* What the core needs of a job_spec; 0 where that says so has been replaced by the default but for
@@ -149,6 +150,18 @@ struct core_drained {
     char worker[LIMIT_NAME_BYTES];
     char who[LIMIT_NAME_BYTES]; /* asked for it */
     char why[LIMIT_NAME_BYTES]; /* "": they did not say */
+};
+
+/* How often the state of a task on this worker was not that of most replicas. */
+struct core_culprit {
+    char worker[LIMIT_NAME_BYTES];
+    uint32_t times; /* of a record: 0 forgets it */
+};
+
+/* Where the states of a job's replicas were found to differ last. */
+struct core_diverged {
+    uint64_t number; /* of the generation; 0: they never did */
+    uint64_t position;
 };
 
 struct core_drain {
@@ -208,6 +221,7 @@ struct core_restore_job {
     struct core_checkpoint checkpoint;
     uint64_t lost;            /* a position whose checkpoint turned out to be damaged; 0: none */
     struct verified verified; /* as recorded last */
+    struct core_diverged diverged;
     const struct core_restore_task *tasks;
     size_t task_count;
     const struct stream_position *streams; /* of the epochs that are known, newest of each stream */
@@ -252,6 +266,7 @@ struct core_event {
         } agent;
         struct link_id link_down;
         struct core_drained restore_drain;
+        struct core_culprit restore_culprit;
         struct core_restore_job restore;
         struct core_restore_done restore_done;
     };
@@ -276,18 +291,19 @@ enum core_record_type {
     CORE_RECORD_CHECKPOINT,  /* published */
     CORE_RECORD_DONE,        /* final generation and position; before bye */
     CORE_RECORD_TASK_EXIT,   /* how a task ended */
-    CORE_RECORD_ENDING, /* it is being stopped: what it will have ended as, unless done first */
-    CORE_RECORD_ENDED,  /* final state, code, exit code and text of the job */
-    /* It waits in the queue again: nothing that was placed is left, nor a halt or an end. */
-    CORE_RECORD_QUEUED,
+    CORE_RECORD_ENDING,  /* it is being stopped: what it will have ended as, unless done first */
+    CORE_RECORD_ENDED,   /* final state, code, exit code and text of the job */
+    CORE_RECORD_QUEUED,  /* again: nothing that was placed is left, nor a halt or an end */
     CORE_RECORD_BACKED,  /* whose copy of a server's variables counts, before the server hears it */
     CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
     CORE_RECORD_UNDRAINED,       /* it is over */
     CORE_RECORD_CHECKPOINT_LOST, /* a published one is damaged: the one before it counts */
-    CORE_RECORD_ORIGIN,  /* the checkpoint of another job that it goes on from is another one now */
-    CORE_RECORD_VERIFIED /* the newest position whose states were found equal, and not with a
-                            checkpoint; now and then; its fsync may lag. A plan that resumes before
-                            it makes it void */
+    CORE_RECORD_ORIGIN, /* the checkpoint of another job that it goes on from is another one now */
+    CORE_RECORD_DIVERGED, /* the states differ, before the generation ends for it */
+    CORE_RECORD_CULPRIT,  /* how often a worker was one that had another state; of no job */
+    /* The newest position whose states were found equal, and not with a checkpoint; now and then;
+     * its fsync may lag. A plan that resumes before it makes it void. */
+    CORE_RECORD_VERIFIED
 };
 
 struct core_record {
@@ -346,6 +362,7 @@ struct core_record {
         struct core_checkpoint checkpoint;
         struct core_checkpoint_lost lost;
         struct verified verified;
+        struct core_diverged diverged;
         struct {
             struct generation generation;
             uint64_t position;
@@ -358,6 +375,7 @@ struct core_record {
         } task_exit;
         struct core_ending ended; /* of ENDING and ENDED */
         struct core_drained drained;
+        struct core_culprit culprit;
     };
 };
 
@@ -579,8 +597,7 @@ bool core_worker_find(
  * step unless `whole`. */
 const char *core_invariant(const struct core *core, bool whole);
 
-/* A hash of the whole state: equal seeds and events give equal digests, on every machine and
- * compiler. */
+/* A hash of the whole state: equal for equal seeds and events, on every machine and compiler. */
 uint64_t core_digest(const struct core *core);
 
 #endif

@@ -107,6 +107,14 @@ static void restore_drain(void *user, const struct core_drained *drained)
             .type = CORE_EVENT_RESTORE_DRAIN, .now_us = engine->now_us, .restore_drain = *drained});
 }
 
+static void restore_culprit(void *user, const struct core_culprit *culprit)
+{
+    struct engine *engine = user;
+    engine_step(engine, &(struct core_event){.type = CORE_EVENT_RESTORE_CULPRIT,
+                            .now_us = engine->now_us,
+                            .restore_culprit = *culprit});
+}
+
 /* The next turn stores it before it speaks. */
 static void begin_term(struct engine *engine, uint64_t above)
 {
@@ -117,6 +125,7 @@ static void begin_term(struct engine *engine, uint64_t above)
 static cadre_status restore(struct engine *engine, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
+    CADRE_TRY(engine->store->ops->culprits(engine->store, restore_culprit, engine, error));
     CADRE_TRY(engine->store->ops->load(engine->store, restore_job, engine, error));
     engine->term = engine->store->ops->term(engine->store);
     begin_term(engine, 0);

@@ -100,7 +100,7 @@ void engine_note_record(struct engine *engine, size_t action)
         return;
     }
     if (record->job.n == 0) {
-        return; /* a drain */
+        return; /* of a worker */
     }
     struct directory_entry *entry = directory_find(&engine->directory, record->job);
     if (entry == NULL) {
@@ -164,6 +164,8 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_BACKED:
+    case CORE_RECORD_DIVERGED:
+    case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         break;

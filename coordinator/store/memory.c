@@ -29,9 +29,17 @@ struct held_drains {
     size_t capacity;
 };
 
+/* Likewise. */
+struct held_culprits {
+    struct core_culprit *items;
+    size_t count;
+    size_t capacity;
+};
+
 struct memory_store {
     struct store base;
     struct held_drains drains;
+    struct held_culprits culprits;
     struct held_job *jobs;
     struct term term;
     uint8_t secret[STORE_SECRET_BYTES];
@@ -153,6 +161,11 @@ static bool is_drain(const struct store_record *record)
            record->record->type == CORE_RECORD_UNDRAINED;
 }
 
+static bool is_of_no_job(const struct store_record *record)
+{
+    return is_drain(record) || record->record->type == CORE_RECORD_CULPRIT;
+}
+
 /* Room for as many as all records of a commit could be. */
 static cadre_status prepare_drain(
     struct memory_store *memory, size_t records, struct cadre_error *error)
@@ -171,6 +184,40 @@ static cadre_status prepare_drain(
     drains->items = grown;
     drains->capacity = 2 * needed;
     return CADRE_OK;
+}
+
+static cadre_status prepare_culprit(
+    struct memory_store *memory, size_t records, struct cadre_error *error)
+{
+    struct held_culprits *culprits = &memory->culprits;
+    size_t needed = culprits->count + records;
+    if (needed <= culprits->capacity) {
+        return CADRE_OK;
+    }
+    struct core_culprit *grown =
+        fault_point("store.allocate") ? NULL : realloc(culprits->items, 2 * needed * sizeof *grown);
+    if (grown == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the record of a worker");
+    }
+    culprits->items = grown;
+    culprits->capacity = 2 * needed;
+    return CADRE_OK;
+}
+
+static void apply_culprit(struct memory_store *memory, const struct core_culprit *culprit)
+{
+    struct held_culprits *culprits = &memory->culprits;
+    size_t at = 0;
+    while (at < culprits->count && strcmp(culprits->items[at].worker, culprit->worker) != 0) {
+        at++;
+    }
+    if (culprit->times > 0) {
+        culprits->count += at == culprits->count ? 1 : 0;
+        culprits->items[at] = *culprit;
+    } else if (at < culprits->count) {
+        culprits->items[at] = culprits->items[--culprits->count];
+    }
 }
 
 static void apply_drain(struct memory_store *memory, const struct core_record *record)
@@ -192,7 +239,7 @@ static cadre_status prepare(struct memory_store *memory, const struct store_reco
     bool sync, struct cadre_error *error)
 {
     struct job_id id = record->record->job;
-    if (is_drain(record)) {
+    if (is_of_no_job(record)) {
         return CADRE_OK;
     }
     if (record->record->type == CORE_RECORD_JOB) {
@@ -213,6 +260,10 @@ static void apply(struct memory_store *memory, const struct store_record *record
 {
     if (is_drain(record)) {
         apply_drain(memory, record->record);
+        return;
+    }
+    if (record->record->type == CORE_RECORD_CULPRIT) {
+        apply_culprit(memory, &record->record->culprit);
         return;
     }
     struct held_job *job = find(memory, record->record->job);
@@ -244,6 +295,7 @@ static cadre_status memory_commit(struct store *store, const struct store_record
 {
     struct memory_store *memory = memory_of(store);
     cadre_status status = prepare_drain(memory, count, error);
+    status = status == CADRE_OK ? prepare_culprit(memory, count, error) : status;
     size_t prepared = 0;
     while (status == CADRE_OK && prepared < count) {
         status = prepare(memory, &records[prepared], sync, error);
@@ -374,6 +426,18 @@ static cadre_status memory_drains(struct store *store,
     return CADRE_OK;
 }
 
+static cadre_status memory_culprits(struct store *store,
+    void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+    struct cadre_error *error)
+{
+    (void)error;
+    const struct held_culprits *culprits = &memory_of(store)->culprits;
+    for (size_t i = 0; i < culprits->count; i++) {
+        visit(user, &culprits->items[i]);
+    }
+    return CADRE_OK;
+}
+
 static void memory_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, memory_of(store)->secret, STORE_SECRET_BYTES);
@@ -411,6 +475,7 @@ static void memory_close(struct store *store)
         memory->jobs = next;
     }
     free(memory->drains.items);
+    free(memory->culprits.items);
     free(memory);
 }
 
@@ -424,6 +489,7 @@ static const struct store_ops memory_ops = {.name = "memory",
     .drop_checkpoint = memory_drop_checkpoint,
     .forget = memory_forget,
     .drains = memory_drains,
+    .culprits = memory_culprits,
     .secret = memory_secret,
     .term = memory_term,
     .begin_term = memory_begin_term,

@@ -147,7 +147,9 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_DONE:
     case CORE_RECORD_ENDING:
     case CORE_RECORD_ENDED:
-    case CORE_RECORD_DRAINED: /* of no job */
+    case CORE_RECORD_DIVERGED:
+    case CORE_RECORD_CULPRIT: /* of no job */
+    case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         break;
     }
@@ -380,13 +382,19 @@ static void apply_ended(struct memory_job *job, const struct store_record *recor
     memcpy(job->text, ended->text, sizeof job->text);
 }
 
+static void apply_lost(struct memory_job *job, const struct core_checkpoint_lost *lost)
+{
+    (void)memory_job_drop_checkpoint(job, lost->position);
+    if (lost->position >= job->row.lost.position) {
+        job->row.lost = *lost;
+    }
+}
+
 void memory_job_apply(struct memory_job *job, const struct store_record *record)
 {
     const struct core_record *core = record->record;
     struct core_restore_job *restore = &job->row.restore;
     switch (core->type) {
-    case CORE_RECORD_JOB:
-        break; /* memory_job_init did it */
     case CORE_RECORD_STARTED:
         job->row.started_us = record->wall_us;
         job->row.first_us = job->row.first_us == 0 ? record->wall_us : job->row.first_us;
@@ -434,10 +442,7 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         apply_checkpoint(job, &core->checkpoint);
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
-        (void)memory_job_drop_checkpoint(job, core->lost.position);
-        if (core->lost.position >= job->row.lost.position) {
-            job->row.lost = core->lost;
-        }
+        apply_lost(job, &core->lost);
         break;
     case CORE_RECORD_ORIGIN:
         job->row.restores = true;
@@ -458,6 +463,11 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         restore->ending_as = core->ended;
         job->ending_at = record->committed;
         break;
+    case CORE_RECORD_DIVERGED:
+        restore->diverged = core->diverged;
+        break;
+    case CORE_RECORD_JOB: /* memory_job_init did it */
+    case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         break;

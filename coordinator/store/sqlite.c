@@ -155,6 +155,13 @@ static cadre_status sqlite_drains(struct store *store,
     return statements_drains(&sqlite_of(store)->statements, visit, user, error);
 }
 
+static cadre_status sqlite_culprits(struct store *store,
+    void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+    struct cadre_error *error)
+{
+    return statements_culprits(&sqlite_of(store)->statements, visit, user, error);
+}
+
 static void sqlite_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, sqlite_of(store)->secret, STORE_SECRET_BYTES);
@@ -185,6 +192,7 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .drop_checkpoint = sqlite_drop_checkpoint,
     .forget = sqlite_forget,
     .drains = sqlite_drains,
+    .culprits = sqlite_culprits,
     .secret = sqlite_secret,
     .term = sqlite_term,
     .begin_term = sqlite_begin_term,

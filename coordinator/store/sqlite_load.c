@@ -134,6 +134,15 @@ static cadre_status take_verified(void *user, sqlite3_stmt *row, struct cadre_er
     return CADRE_OK;
 }
 
+static cadre_status take_diverged(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    restore->diverged =
+        (struct core_diverged){.number = column_u64(row, 0), .position = column_u64(row, 1)};
+    return CADRE_OK;
+}
+
 static cadre_status take_ending(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
@@ -204,6 +213,9 @@ static cadre_status load_parts(
         "SELECT " VERIFIED_COLUMNS " FROM verified WHERE job = ?1 ORDER BY position DESC LIMIT 1",
         id, take_verified, restore, error));
     restore_note_verified(restore);
+    CADRE_TRY(statements_each(statements, "read where the states of a job differed",
+        "SELECT " DIVERGED_COLUMNS " FROM diverged WHERE job = ?1", id, take_diverged, restore,
+        error));
     CADRE_TRY(statements_each(statements, "read how a job was being ended",
         "SELECT state, code, exit_code, text, committed FROM ending WHERE job = ?1", id,
         take_ending, loader, error));
@@ -482,4 +494,33 @@ cadre_status statements_drains(struct statements *statements,
     return statements_each_once(statements, "read which workers are drained",
         "SELECT " DRAIN_COLUMNS ", sum IS " DRAIN_SUM " FROM drain", (struct job_id){0}, read_drain,
         &reader, error);
+}
+
+struct culprit_reader {
+    struct statements *statements;
+    void (*visit)(void *user, const struct core_culprit *culprit);
+    void *user;
+};
+
+static cadre_status read_culprit(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    const struct culprit_reader *reader = user;
+    struct core_culprit culprit = {.times = column_u32(row, 1)};
+    if (sqlite3_column_int(row, 2) == 0) {
+        return statements_damaged(
+            reader->statements, "on which workers tasks had another state than most", error);
+    }
+    snprintf(culprit.worker, sizeof culprit.worker, "%s", column_text(row, 0));
+    reader->visit(reader->user, &culprit);
+    return CADRE_OK;
+}
+
+cadre_status statements_culprits(struct statements *statements,
+    void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+    struct cadre_error *error)
+{
+    struct culprit_reader reader = {.statements = statements, .visit = visit, .user = user};
+    return statements_each_once(statements, "read which workers had another state than most",
+        "SELECT " CULPRIT_COLUMNS ", sum IS " CULPRIT_SUM " FROM culprit", (struct job_id){0},
+        read_culprit, &reader, error);
 }

@@ -110,7 +110,13 @@ const char schema_of_version_6[] =
     "ALTER TABLE checkpoint ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE verified(" JOB_COLUMN
     "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL,"
-    "  PRIMARY KEY(job, position)) WITHOUT ROWID;";
+    "  PRIMARY KEY(job, position)) WITHOUT ROWID;"
+    /* Where they differed last; and on which workers, how often. */
+    "CREATE TABLE diverged(" JOB_KEY
+    "  number INTEGER NOT NULL, position INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    "CREATE TABLE culprit("
+    "  worker TEXT PRIMARY KEY NOT NULL, times INTEGER NOT NULL, sum INTEGER NOT NULL)"
+    "  WITHOUT ROWID;";
 
 #define SCHEMA_SUM                                                                                 \
     "(SELECT row_sum(group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || sql))"          \

@@ -54,6 +54,9 @@ enum statement {
     STATEMENT_ENDING,
     STATEMENT_ENDED,
     STATEMENT_FORGET,
+    STATEMENT_DIVERGED,
+    STATEMENT_CULPRIT,
+    STATEMENT_CULPRIT_FORGOTTEN,
     STATEMENT_DRAINED,
     STATEMENT_UNDRAINED,
     STATEMENT_COUNT
@@ -256,6 +259,9 @@ struct ledger_facts {
     uint64_t cluster;
     uint64_t starts;
 };
+cadre_status statements_culprits(struct statements *statements,
+    void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+    struct cadre_error *error);
 cadre_status statements_drains(struct statements *statements,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error);

@@ -19,6 +19,7 @@
     "position, number, nonce, shared, path, manifest_bytes, manifest_sha256, digest"
 #define LOST_COLUMNS     "position, why"
 #define VERIFIED_COLUMNS "position, digest"
+#define DIVERGED_COLUMNS "number, position"
 #define TASK_COLUMNS     "slot, incarnation, worker, lives, lives_in"
 #define BACKED_COLUMNS   "slot, number, backed_by"
 #define ROSTER_COLUMNS   "members"
@@ -34,6 +35,9 @@
 /* Of no job: which workers clients have drained. */
 #define DRAIN_COLUMNS "worker, who, why"
 #define DRAIN_SUM     "row_sum('drain', " DRAIN_COLUMNS ")"
+/* Likewise: how often a task on a worker had another state than most. */
+#define CULPRIT_COLUMNS "worker, times"
+#define CULPRIT_SUM     "row_sum('culprit', " CULPRIT_COLUMNS ")"
 
 #define JOB_SUM               "row_sum('job', id, " JOB_COLUMNS ")"
 #define SUM_OF(name, columns) "row_sum('" name "', job, " columns ")"
@@ -46,7 +50,7 @@ struct ledger_table {
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */
-#define LEDGER_TABLE_COUNT 16
+#define LEDGER_TABLE_COUNT 17
 extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
 
 #endif

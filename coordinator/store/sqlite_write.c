@@ -397,6 +397,28 @@ static cadre_status write_drain(
     return statements_run(statements, which, error);
 }
 
+static cadre_status write_diverged(
+    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+{
+    sqlite3_stmt *put = statements->prepared[STATEMENT_DIVERGED];
+    bind_u64(put, 1, core->job.n);
+    bind_u64(put, 2, core->diverged.number);
+    bind_u64(put, 3, core->diverged.position);
+    return statements_run(statements, STATEMENT_DIVERGED, error);
+}
+
+static cadre_status write_culprit(
+    struct statements *statements, const struct core_culprit *culprit, struct cadre_error *error)
+{
+    bool counts = culprit->times > 0;
+    enum statement which = counts ? STATEMENT_CULPRIT : STATEMENT_CULPRIT_FORGOTTEN;
+    bind_text(statements->prepared[which], 1, culprit->worker);
+    if (counts) {
+        bind_u64(statements->prepared[which], 2, culprit->times);
+    }
+    return statements_run(statements, which, error);
+}
+
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
@@ -441,6 +463,10 @@ cadre_status statements_write(
         return write_ending(statements, record, error);
     case CORE_RECORD_ENDED:
         return write_ended(statements, record, error);
+    case CORE_RECORD_DIVERGED:
+        return write_diverged(statements, core, error);
+    case CORE_RECORD_CULPRIT:
+        return write_culprit(statements, &core->culprit, error);
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         return write_drain(statements, core, error);

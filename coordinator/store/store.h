@@ -154,6 +154,10 @@ struct store_ops {
     cadre_status (*drains)(struct store *store,
         void (*visit)(void *user, const struct core_drained *drained), void *user,
         struct cadre_error *error);
+    /* Likewise those on which a task had another state than most. */
+    cadre_status (*culprits)(struct store *store,
+        void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+        struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
     /* The newest start of the coordinator that began, 0: none, with the nonce of this store's

@@ -56,8 +56,8 @@ class Churn:
             self.act_now(flipping)
 
     def act_now(self, flipping):
-        """Nobody in whose memory a bit has flipped goes before it is found: what its steps made of it is everywhere, and
-        nobody would be left who holds something else."""
+        """Nobody in whose memory a bit has flipped goes before it is found: what its steps made of it is everywhere,
+        and nobody would be left who holds something else."""
         info = self.client.get(flipping.job)
         flipped = {seen.pid for seen in flipping.seen().values()}
         tasks = [task for task in info.tasks if task.pid > 0]
@@ -205,6 +205,7 @@ class Drill:
         def counts(counter):
             return ", ".join(f"{name}: {count}" for name, count in sorted(counter.items()))
         places = ", ".join(f"{place} {self.found[place]} of {count}" for place, count in sorted(self.made.items()))
-        return (f"{self.flips} flips in {sum(self.jobs.values())} jobs ({counts(self.jobs)}; {counts(self.churn.done)}), "
-                f"{sum(self.found.values())} found ({places}); not found {{{counts(self.why)}}}; steps from flip to find "
-                f"{{{counts(self.late)}}}; {self.published} checkpoints, {len(self.wrong)} problems")
+        return (f"{self.flips} flips in {sum(self.jobs.values())} jobs ({counts(self.jobs)}; "
+                f"{counts(self.churn.done)}), {sum(self.found.values())} found ({places}); not found "
+                f"{{{counts(self.why)}}}; steps from flip to find {{{counts(self.late)}}}; "
+                f"{self.published} checkpoints, {len(self.wrong)} problems")

@@ -27,6 +27,7 @@
  *                   use       weights, before they are used
  *                   local     what is this replica's of the sum, before the all-reduce
  *                   gradient  the sum, before it is applied
+ *                   copy      what the chief copies of its state next for a checkpoint
  *                   thread    weights, in the next milliseconds, by another thread
  *     wrong=own     each replica adds its number to the weights; rand: rand(); rows: what its own
  *                   samples make; clock: the time */
@@ -43,6 +44,7 @@
 #include <unistd.h>
 
 #include "cadre/cadre.h"
+#include "common/base/fault.h"
 #include "tests/integration/flipper_truth.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -259,6 +261,9 @@ static void flip_between_steps(struct flipper *flipper)
     flip_here(flipper, position, 0, "chain", &flipper->chain, sizeof flipper->chain);
     for (uint32_t i = 0; i < flipper->flip_count; i++) {
         struct flip *flip = &flipper->flips[i];
+        if (strcmp(flip->place, "copy") == 0 && take(flipper, flip, position)) {
+            fault_arm("checkpoint.flip", 1);
+        }
         if (strcmp(flip->place, "thread") == 0 && take(flipper, flip, position)) {
             flip_by_thread(flipper, flip);
         }

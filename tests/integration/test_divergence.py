@@ -68,6 +68,38 @@ def test_one_task_flips():
         flipping.check_end(calm)
 
 
+def test_the_chiefs_copy_flips():
+    """What the replicas hold is right: one checkpoint less is published, and the last is written once more."""
+    with start() as cluster:
+        calm = calm_run(cluster)
+        for shape in ({"workers": 3}, {"workers": 1, "replicas": 2}):
+            for position in (20, STEPS - 1):
+                flipping = Flipping(cluster, flips=[Flip(0, 0, position, "copy", 0)], **shape)
+                check_equal(flipping.end().restarts, 0, "restarts")
+                check_equal(flipping.seen()[0].made, position, "where the copy flipped")
+                flipping.check_end(calm)
+                left = flipping.checkpoints()
+                check(20 in left or position == 20, f"published: {sorted(left)}")
+                check(20 not in left or position > 20, f"the copy that flipped was published: {sorted(left)}")
+
+
+def test_a_coordinator_starts_between_two():
+    """What it knew of states that differed before, and on which workers, it knows still."""
+    with start(4) as cluster:  # one of them is drained
+        gate = Gate(cluster, 30)
+        flips = [Flip(1, 0, 21, "weights", 5), Flip(1, 0, 45, "weights", 6)]
+        flipping = Flipping(cluster, gate.argument, flips=flips)
+        flipping.client.watch_until(flipping.job, lambda info: info.restarts == 1 and info.position >= 30, "step 30")
+        worker = {task.slot: task.worker for task in flipping.client.get(flipping.job).tasks}[1]
+        cluster.coordinator.kill()
+        cluster.coordinator.start()
+        flipping.client = cluster.new_client()
+        gate.allow(STEPS)
+        flipping.client.wait(flipping.job, 60)
+        drained = [worker.name for worker in flipping.client.workers() if worker.drained_by]
+        check_equal(drained, [worker], "who was named twice")
+
+
 def test_a_program_that_is_wrong():
     with start() as cluster:
         for wrong, fields in (("own", {}), ("rand", {"workers": 2}), ("rows", {"replicas": 2}), ("clock", {}),

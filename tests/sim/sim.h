@@ -245,7 +245,8 @@ struct agent {
     bool faulty;        /* something happened that its jobs may notice; until its next welcome */
     bool draining;
     bool drain_stored; /* a client's drain of it is recorded */
-    bool adopts;       /* its next life takes its tasks over */
+    uint32_t culprit_stored;
+    bool adopts; /* its next life takes its tasks over */
     char name[16];
     uint32_t held[AGENT_HELD_MAX]; /* processes, NOBODY: free */
     struct kept kept[AGENT_HELD_MAX];

@@ -210,6 +210,15 @@ static void add_drain(struct sim *sim, const struct core_record *record)
     }
 }
 
+static void add_culprit(struct sim *sim, const struct core_culprit *culprit)
+{
+    for (uint32_t i = 0; i < sim->scenario.agents; i++) {
+        if (strcmp(sim->agents[i].name, culprit->worker) == 0) {
+            sim->agents[i].culprit_stored = culprit->times;
+        }
+    }
+}
+
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
 {
     struct disk *disk = &sim->disk;
@@ -228,6 +237,10 @@ void store_add(struct sim *sim, const struct core_record *record, struct places 
     disk->written++;
     if (record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED) {
         add_drain(sim, record);
+        return;
+    }
+    if (record->type == CORE_RECORD_CULPRIT) {
+        add_culprit(sim, &record->culprit);
         return;
     }
     struct job *job = job_by_id(sim, record->job);
@@ -356,6 +369,12 @@ void store_restore(struct sim *sim)
         memcpy(event.restore_drain.worker, sim->agents[i].name, sizeof(sim->agents[i].name));
         if (sim->agents[i].drain_stored) {
             coordinator_step(sim, &event);
+        }
+        struct core_event counted = {.type = CORE_EVENT_RESTORE_CULPRIT,
+            .restore_culprit.times = sim->agents[i].culprit_stored};
+        memcpy(counted.restore_culprit.worker, sim->agents[i].name, sizeof(sim->agents[i].name));
+        if (counted.restore_culprit.times > 0) {
+            coordinator_step(sim, &counted);
         }
     }
     for (uint64_t id = 1; id <= sim->disk.job_max; id++) {

@@ -289,6 +289,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     job->checkpoint = restore->checkpoint;
     verified_restore(job, restore);
     published_restore(job, restore);
+    job->diverged_last = restore->diverged;
     if (restore->started) {
         restore_started(core, job, restore);
     } else if (restore->incarnation_max > 0) { /* it is in the queue again */

@@ -5,11 +5,11 @@
  * all begin again from the newest checkpoint, which is verified. A machine that computes wrong
  * numbers does so elsewhere next time; what differs again before anything later was verified is the
  * program's fault. A worker whose task held another state than most for the second time gets no
- * more. Neither is recorded: after a start of the coordinator the first counts as the first. */
+ * more. Both are recorded. After a start of the coordinator members say again what they found. */
 #include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/collect.h"
-#include "coordinator/core/facts/drain.h"
+#include "coordinator/core/facts/culprits.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
@@ -19,8 +19,6 @@
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/words.h"
 
-#define DRAINED_AT 2 /* times */
-
 /* ---- who has another state ---- */
 
 static bool is_member(const struct core *core, const struct job *job, uint32_t slot)
@@ -28,27 +26,7 @@ static bool is_member(const struct core *core, const struct job *job, uint32_t s
     return slot < job->tasks && job_task(core, job, slot)->rank != NONE;
 }
 
-/* "the coordinator", "the state of task 2 of job 5 was not that of most" */
-static void drain_culprit(struct core *core, const struct job *job, uint32_t slot, uint32_t worker)
-{
-    struct core_drained drained = {.worker = ""};
-    struct text name = text_begin(drained.worker, sizeof(drained.worker));
-    struct text who = text_begin(drained.who, sizeof(drained.who));
-    struct text why = text_begin(drained.why, sizeof(drained.why));
-    CADRE_ASSERT(!core->workers[worker].drained);
-    text_add(&name, core->workers[worker].name);
-    text_add(&who, "the coordinator");
-    text_add(&why, "the state of a task on it was not that of the others, ");
-    text_count(&why, core->workers[worker].culprits, "time", "times");
-    text_add(&why, "; last ");
-    task_title(job, slot, &why);
-    text_add(&why, " of job ");
-    text_add_u64(&why, job->id.n);
-    drain_asked(core, &drained);
-    CADRE_ASSERT(core->workers[worker].drained);
-}
-
-/* Each worker counts once. One for which there is no room is drained the next time. */
+/* Each worker counts once. */
 static void count_culprits(
     struct core *core, const struct job *job, const struct divergence *divergence)
 {
@@ -63,15 +41,9 @@ static void count_culprits(
         for (uint32_t at = 0; at < seen_count; at++) {
             again |= seen[at] == worker;
         }
-        if (again) {
-            continue;
-        }
-        seen[seen_count++] = worker;
-        struct worker *w = &core->workers[worker];
-        w->culprits++;
-        if (w->culprits >= DRAINED_AT && !w->drained && drain_has_room(core, w->name) &&
-            actions_left(core) > 2 * ACTIONS_PER_JOB_MAX) {
-            drain_culprit(core, job, slot, worker);
+        if (!again) {
+            seen[seen_count++] = worker;
+            culprit_note(core, job, slot, worker);
         }
     }
 }
@@ -107,6 +79,12 @@ static void divergence_text(const struct core *core, const struct job *job,
 
 /* ---- what follows ---- */
 
+/* It is recorded already, and is said again to a coordinator that was started since. */
+static bool is_known(const struct job *job)
+{
+    return job->diverged_last.number == job->generation.number;
+}
+
 /* Whether nothing behind the last divergence was verified since. */
 static bool is_again(const struct job *job, const struct divergence *divergence)
 {
@@ -114,7 +92,17 @@ static bool is_again(const struct job *job, const struct divergence *divergence)
     if (divergence->verified > job->resume && divergence->verified > verified) {
         verified = divergence->verified; /* its arrival is on its way */
     }
-    return job->diverged_before && verified < job->diverged_at;
+    return job->diverged_last.number != 0 && !is_known(job) &&
+           verified < job->diverged_last.position;
+}
+
+static void note_last(struct core *core, struct job *job, uint64_t position)
+{
+    job->diverged_last =
+        (struct core_diverged){.number = job->generation.number, .position = position};
+    if (actions_left(core) > ACTIONS_PER_JOB_MAX) { /* else only this coordinator knows */
+        record_add(core, job, CORE_RECORD_DIVERGED, true)->diverged = job->diverged_last;
+    }
 }
 
 /* `detail`: what is known besides; "": nothing. */
@@ -127,12 +115,13 @@ static void diverges(
     CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
     divergence_text(core, job, divergence, &text);
     bool again = is_again(job, divergence);
-    if (!again) { /* else the program is at fault, and no machine */
+    if (!again && !is_known(job)) { /* else the program is at fault, and no machine */
         count_culprits(core, job, divergence);
+        note_last(core, job, divergence->position);
     }
     if (again) {
         text_add(&text, "; so it was before, after ");
-        text_count(&text, job->diverged_at, "step", "steps");
+        text_count(&text, job->diverged_last.position, "step", "steps");
         text_add(&text,
             ", and nothing later was found equal: the step function writes what is no function of "
             "the step and its samples: look for"
@@ -140,8 +129,6 @@ static void diverges(
     }
     text_add(&text, detail[0] == '\0' ? "" : ": ");
     text_add(&text, detail);
-    job->diverged_before = true;
-    job->diverged_at = divergence->position;
     if (again) {
         job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
         return;

@@ -20,6 +20,7 @@ struct core_record *record_add(
     struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
     CADRE_ASSERT(job->id.n != 0);
     CADRE_ASSERT(type != CORE_RECORD_DRAINED && type != CORE_RECORD_UNDRAINED);
+    CADRE_ASSERT(type != CORE_RECORD_CULPRIT);
     record->type = type;
     record->sync = sync;
     record->job = job->id;

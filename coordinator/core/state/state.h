@@ -79,7 +79,6 @@ struct worker {
     bool drained;           /* a client said so */
     bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
     uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
-    uint32_t culprits;  /* how often the state of a task on it was not that of most */
     struct party_ref parties; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
@@ -380,9 +379,8 @@ struct job {
     uint64_t verified_recorded; /* the position that is recorded; of this line */
     uint64_t verified_next_us;  /* not to be recorded before */
     /* facts/divergence.c */
-    bool diverged;        /* in this generation: its states are void */
-    bool diverged_before; /* in one that was: */
-    uint64_t diverged_at; /* where */
+    bool diverged;                      /* in this generation: its states are void */
+    struct core_diverged diverged_last; /* as recorded */
 
     /* facts/crew.c; no servers: the job is none */
     struct crew crew;
@@ -498,6 +496,8 @@ struct core {
 
     struct core_drained *drains; /* of clients, whether these workers are known or not */
     uint32_t drain_count;
+    struct core_culprit *culprits; /* likewise */
+    uint32_t culprit_count;
 
     struct stray *strays; /* ring */
     uint32_t stray_first;

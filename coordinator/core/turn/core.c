@@ -11,6 +11,7 @@
 #include "coordinator/core/events/requests.h"
 #include "coordinator/core/events/restore.h"
 #include "coordinator/core/events/timers.h"
+#include "coordinator/core/facts/culprits.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/workers.h"
@@ -53,6 +54,7 @@ struct parts {
     struct party *parties;
     uint32_t *members;
     struct core_drained *drains;
+    struct core_culprit *culprits;
     struct map_entry *by_place;
     struct stray *strays;
     struct heap_entry *heap_entries;
@@ -91,6 +93,7 @@ static size_t layout_parts(
     p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.drains = layout_take(&layout, sizeof(*p.drains), workers);
+    p.culprits = layout_take(&layout, sizeof(*p.culprits), workers);
     *ret_parts = p;
     return layout.used;
 }
@@ -137,6 +140,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     core->parties = p.parties;
     core->members = p.members;
     core->drains = p.drains;
+    core->culprits = p.culprits;
     map_init(&core->parties_by_place, p.by_place, map_places(limits->tasks_max));
     core->strays = p.strays;
     heap_init(
@@ -224,6 +228,9 @@ void core_step(struct core *core, const struct core_event *event, struct core_ac
         break;
     case CORE_EVENT_RESTORE_DRAIN:
         drain_restore(core, &event->restore_drain);
+        break;
+    case CORE_EVENT_RESTORE_CULPRIT:
+        culprit_restore(core, &event->restore_culprit);
         break;
     case CORE_EVENT_RESTORE_JOB:
         restore_job(core, &event->restore);

@@ -131,7 +131,8 @@ static uint64_t fold_line(uint64_t digest, const struct job *job)
 static uint64_t fold_verified(uint64_t digest, const struct job *job)
 {
     const uint64_t fields[] = {job->verified.position, job->verified.digest, job->verified_recorded,
-        job->verified_next_us, job->diverged, job->diverged_before, job->diverged_at};
+        job->verified_next_us, job->diverged, job->diverged_last.number,
+        job->diverged_last.position};
     uint64_t known = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
         known |= fields[i];
@@ -189,7 +190,6 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->id.n);
     digest = fold(digest, (uint64_t)worker->state);
     digest = fold(digest, worker->link.n);
-    digest = fold_some(digest, worker->culprits);
     digest = fold(digest, worker->boot_nonce);
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);
@@ -221,6 +221,9 @@ uint64_t core_digest(const struct core *core)
     }
     for (uint32_t i = core->queue.first; i != LIST_NONE; i = core->queue.nodes[i].next) {
         digest = fold(digest, core->jobs[i].id.n);
+    }
+    for (uint32_t i = 0; i < core->culprit_count; i++) {
+        digest = fold(digest, core->culprits[i].times);
     }
     for (uint32_t i = 0; i < core->stray_count; i++) {
         const struct stray *stray = &core->strays[(core->stray_first + i) % STRAYS_MAX];

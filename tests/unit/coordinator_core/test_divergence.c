@@ -65,7 +65,9 @@ static void all_begin_again_from_the_checkpoint(void **state)
     (void)state;
     struct script *s = stage_three(2);
     diverged(s, 3, 1, 2, at_6, "`w` differs on replica 1");
-    says(s, "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+    says(s, "record! worker b is the culprit 1\n"
+            "record! job 1: differs at 6 in g1\n"
+            "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
             "steps: `w` differs on replica 1\n");
     diverged(s, 1, 1, 0, at_6, "another text");
     diverged(s, 2, 1, 1, at_6, "another text");
@@ -121,7 +123,9 @@ static void what_may_not_be_restarted_fails(void **state)
     (void)state;
     struct script *s = stage_three(0);
     diverged(s, 3, 1, 2, at_6, "x");
-    says(s, "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+    says(s, "record! worker b is the culprit 1\n"
+            "record! job 1: differs at 6 in g1\n"
+            "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
             "steps: x\n"
             "stop job 1\n");
     assert_string_equal(script_job_text(s, 1),
@@ -224,6 +228,73 @@ static void a_worker_that_is_named_twice_is_drained(void **state)
     for (slot = 0; slot < 3; slot++) {
         assert_string_not_equal(task_view(s, slot).worker_name, "b");
     }
+    script_close(s);
+}
+
+/* Three tasks on a, b and c in generation 2 from step 4, with what was recorded before. */
+static struct script *stage_again(struct core_diverged diverged, uint32_t times)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct core_restore_task tasks[3];
+    struct core_culprit culprit = {.worker = "b", .times = times};
+    for (uint32_t i = 0; i < 3; i++) {
+        tasks[i] = (struct core_restore_task){.slot = i, .incarnation = 1 + i, .rank = i};
+        memcpy(tasks[i].worker, names[i], 2);
+    }
+    const struct core_restore_job restore = {.job = {1},
+        .spec = {.tasks = 3, .tasks_min = 3, .max_restarts = 9},
+        .started = true,
+        .incarnation_max = 3,
+        .generation = {.number = 2, .nonce = 77},
+        .roster = 3,
+        .resume = 4,
+        .released = 12,
+        .has_checkpoint = true,
+        .checkpoint = {.position = 4, .digest = A, .path = "four"},
+        .diverged = diverged,
+        .tasks = tasks,
+        .task_count = 3};
+    struct script *s = script_open(NULL);
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_CULPRIT, .restore_culprit = culprit});
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_JOB, .restore = restore});
+    step(s, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done = {.job_max = 1}});
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct task_ref here = {.job = {1}, .slot = i, .incarnation = 1 + i};
+        hello(s, i + 1, names[i], 5 + i, 1, &here, 1);
+        task_hello(s, i + 1, 1, i, 2);
+    }
+    script_skip(s);
+    return s;
+}
+
+/* Between the first time and the second the coordinator was started. */
+static void what_differed_before_a_start_counts(void **state)
+{
+    (void)state;
+    struct script *s = stage_again((struct core_diverged){.number = 1, .position = 6}, 1);
+    diverged(s, 3, 1, 2, at_6, "x");
+    assert_int_equal(job_view(s, 1).state, JOB_ENDING);
+    assert_non_null(strstr(script_job_text(s, 1), "so it was before, after 6 steps"));
+    script_close(s);
+    s = stage_again((struct core_diverged){0}, 1);
+    diverged(s, 3, 1, 2, at_6, "x");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    assert_non_null(strstr(s->transcript, "record! worker b is the culprit 2\n"
+                                          "record! worker b is drained\n"
+                                          "record! job 1: differs at 6 in g2\n"));
+    script_close(s);
+}
+
+/* Members say to each coordinator what they found: that is the first time still. */
+static void what_is_said_again_is_the_same(void **state)
+{
+    (void)state;
+    struct script *s = stage_again((struct core_diverged){.number = 2, .position = 6}, 1);
+    diverged(s, 3, 1, 2, at_6, "x");
+    assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    assert_null(core_drain_of(s->core, "b"));
+    assert_null(strstr(s->transcript, "culprit"));
     script_close(s);
 }
 
@@ -354,6 +425,8 @@ int main(void)
         cmocka_unit_test(another_one_behind_it_is_another_failure),
         cmocka_unit_test(a_wrong_program_drains_no_worker),
         cmocka_unit_test(a_worker_that_is_named_twice_is_drained),
+        cmocka_unit_test(what_differed_before_a_start_counts),
+        cmocka_unit_test(what_is_said_again_is_the_same),
         cmocka_unit_test(what_nobody_can_have_found_fails),
         cmocka_unit_test(ends_that_differ_are_no_end),
         cmocka_unit_test(without_a_majority_nobody_is_named),

@@ -67,6 +67,28 @@ static void show_control(struct script *s, const char *head, const struct core_r
     }
 }
 
+static void show_compared(struct script *s, const char *head, const struct core_record *r)
+{
+    if (r->type == CORE_RECORD_VERIFIED) {
+        line(s, "%s verified at %" PRIu64 " (%" PRIx64 ")", head, r->verified.position,
+            r->verified.digest);
+    } else {
+        line(s, "%s differs at %" PRIu64 " in g%" PRIu64, head, r->diverged.position,
+            r->diverged.number);
+    }
+}
+
+/* Of no job. */
+static void show_worker(struct script *s, const struct core_record *r)
+{
+    if (r->type == CORE_RECORD_CULPRIT) {
+        line(s, "record! worker %s is the culprit %u", r->culprit.worker, r->culprit.times);
+    } else {
+        line(s, "record! worker %s is %s", r->drained.worker,
+            r->type == CORE_RECORD_DRAINED ? "drained" : "not drained any more");
+    }
+}
+
 static void show_record(struct script *s, const struct core_record *r)
 {
     char head[64];
@@ -128,8 +150,8 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost.position);
         break;
     case CORE_RECORD_VERIFIED:
-        line(s, "%s verified at %" PRIu64 " (%" PRIx64 ")", head, r->verified.position,
-            r->verified.digest);
+    case CORE_RECORD_DIVERGED:
+        show_compared(s, head, r);
         break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);
@@ -143,10 +165,10 @@ static void show_record(struct script *s, const struct core_record *r)
             line(s, "%s ending as %s", head, job_state_name(r->ended.state));
         }
         break;
+    case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
-        line(s, "record! worker %s is %s", r->drained.worker,
-            r->type == CORE_RECORD_DRAINED ? "drained" : "not drained any more");
+        show_worker(s, r);
         break;
     case CORE_RECORD_ENDED:
         line(s, "%s %s %s exit %d: %s", head, job_state_name(r->ended.state),

@@ -80,10 +80,15 @@ static void hear_ended(
     job->ended = true;
 }
 
+static bool is_of_no_job(const struct core_record *record)
+{
+    return record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED ||
+           record->type == CORE_RECORD_CULPRIT;
+}
+
 static void hear_record(struct watch *watch, const struct core_record *record)
 {
-    bool of_no_job = record->type == CORE_RECORD_DRAINED || record->type == CORE_RECORD_UNDRAINED;
-    if (of_no_job) {
+    if (is_of_no_job(record)) {
         assert_true(record->sync);
         return;
     }
@@ -100,6 +105,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->submitted && !job->started);
         job->started = true;
         break;
+    case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         break;
@@ -119,6 +125,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(job->planned && record->feed.feed.steps > 0);
         break;
     case CORE_RECORD_STREAM:
+    case CORE_RECORD_TASK_EXIT:
         assert_true(job->started);
         break;
     case CORE_RECORD_ENDING:
@@ -153,15 +160,13 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_ORIGIN:
+    case CORE_RECORD_DIVERGED:
         assert_true(record->sync);
         break;
     case CORE_RECORD_DONE:
         assert_true(record->sync && job->planned && !job->done);
         assert_true(record->done.position <= job->watermark);
         job->done = true;
-        break;
-    case CORE_RECORD_TASK_EXIT:
-        assert_true(job->started);
         break;
     case CORE_RECORD_ENDED:
         hear_ended(watch, job, record);

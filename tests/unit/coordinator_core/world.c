@@ -385,6 +385,8 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_ENDED:
+    case CORE_RECORD_DIVERGED:
+    case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:
     case CORE_RECORD_UNDRAINED:
         break;

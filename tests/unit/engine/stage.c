@@ -47,6 +47,8 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_ENDING] = "ending",
         [CORE_RECORD_ENDED] = "ended",
         [CORE_RECORD_BACKED] = "backed",
+        [CORE_RECORD_DIVERGED] = "diverged",
+        [CORE_RECORD_CULPRIT] = "culprit",
         [CORE_RECORD_DRAINED] = "drained",
         [CORE_RECORD_UNDRAINED] = "undrained",
         [CORE_RECORD_VERIFIED] = "verified"};
@@ -145,6 +147,14 @@ static cadre_status watched_drains(struct store *store,
     return inner->ops->drains(inner, visit, user, error);
 }
 
+static cadre_status watched_culprits(struct store *store,
+    void (*visit)(void *user, const struct core_culprit *culprit), void *user,
+    struct cadre_error *error)
+{
+    struct store *inner = watched(store)->inner;
+    return inner->ops->culprits(inner, visit, user, error);
+}
+
 static void watched_secret(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES])
 {
     memcpy(ret_secret, watched(store)->secret, STORE_SECRET_BYTES);
@@ -186,6 +196,7 @@ static const struct store_ops watched_ops = {.name = "watched",
     .drop_checkpoint = watched_drop_checkpoint,
     .forget = watched_forget,
     .drains = watched_drains,
+    .culprits = watched_culprits,
     .secret = watched_secret,
     .term = watched_term,
     .begin_term = watched_begin_term,

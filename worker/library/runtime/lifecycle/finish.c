@@ -24,6 +24,8 @@
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/replica/each_replica.h"
 
+#define SAVES_MOST 3
+
 /* What went wrong in the loop and was not looked at. */
 static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -65,13 +67,20 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
 }
 
 /* Whoever is chief saves, and says that it is done when that is published: so the job does not end
- * before, whoever dies. The others need not wait for it. */
-static cadre_status save_last(cadre_strategy *strategy, struct cadre_error *error)
+ * before, whoever dies. The others need not wait for it. When a bit flips meanwhile in the copy, it
+ * is taken once more; in the state, that is found when this is hashed once more. */
+static cadre_status save_last(
+    cadre_strategy *strategy, uint64_t *ret_digest, struct cadre_error *error)
 {
+    CADRE_TRY(digests_at_end(strategy, ret_digest, error));
     if (strategy->variables->count == 0 && streamed_count(strategy) == 0) {
         return CADRE_OK;
     }
-    cadre_status status = checkpoint_save(strategy, error);
+    cadre_status status = checkpoint_save(strategy, *ret_digest, error);
+    for (int tried = 1; status == CADRE_DATA_LOSS && tried < SAVES_MOST; tried++) {
+        CADRE_TRY(digests_at_end(strategy, ret_digest, error));
+        status = checkpoint_save(strategy, *ret_digest, error);
+    }
     return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_end(strategy, error);
 }
 
@@ -82,8 +91,7 @@ static cadre_status end_once(
     CADRE_ASSERT(strategy->roster.member_count > 0);
     uint64_t digest = 0;
     *ret_told = false;
-    CADRE_TRY(digests_at_end(strategy, &digest, error));
-    CADRE_TRY(save_last(strategy, error));
+    CADRE_TRY(save_last(strategy, &digest, error));
     *ret_told = task_finish(strategy->task, strategy->roster.generation, digest);
     if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));

@@ -29,6 +29,24 @@
 
 /* --- the writer --- */
 
+/* What was copied is known, and it is not what was written: nobody would publish that. It is copied
+ * again when it is to be saved again. */
+static cadre_status check_copy(struct checkpointer *checkpointer, struct cadre_error *error)
+{
+    struct checkpoint_copy *copy = &checkpointer->copy;
+    if (checkpointer->held == 0 || copy->digest == checkpointer->held) {
+        return CADRE_OK;
+    }
+    cadre_error_set(error, CADRE_DATA_LOSS,
+        "what was written of the state after %llu steps is not that state: a bit has flipped in "
+        "the memory of this host",
+        (unsigned long long)copy->position);
+    pthread_mutex_lock(&checkpointer->lock);
+    copy->position = POSITION_NONE;
+    pthread_mutex_unlock(&checkpointer->lock);
+    return error->code;
+}
+
 /* The copy is this thread's meanwhile. */
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
@@ -43,6 +61,10 @@ static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_e
             (unsigned long long)copy->position);
         show_failure(error);
         return status;
+    }
+    if (check_copy(checkpointer, error) != CADRE_OK) {
+        show_failure(error);
+        return error->code;
     }
     char name[CHECKPOINT_NAME_BYTES];
     checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, name);
@@ -282,24 +304,6 @@ bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t positio
 
 /* --- when asked --- */
 
-/* Nobody would publish another state than the one that is compared, nor is it to be said again. */
-static void check_copy(
-    struct checkpointer *checkpointer, uint64_t held, struct cadre_error *ret_error)
-{
-    struct checkpoint_copy *copy = &checkpointer->copy;
-    CADRE_ASSERT(!checkpointer->writing);
-    CADRE_ASSERT(checkpointer->written == copy->position);
-    if (held == 0 || checkpointer->part.digest == held) {
-        return;
-    }
-    cadre_error_set(ret_error, CADRE_DATA_LOSS,
-        "the copy of the state after %llu steps that was written is not what the state is: a bit "
-        "has flipped in this host's memory; save again, or go elsewhere",
-        (unsigned long long)copy->position);
-    copy->position = POSITION_NONE;
-    checkpointer->written = POSITION_NONE;
-}
-
 /* A failure that nobody waited for is this call's when it does not wait, either. */
 static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving)
 {
@@ -310,9 +314,6 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
     cadre_status status = there ? CADRE_OK : take_copy(checkpointer, saving->held, &now);
     if (status == CADRE_OK && saving->wait) {
         await_writer(checkpointer, &now);
-        if (now.code == CADRE_OK && !there) {
-            check_copy(checkpointer, saving->held, &now);
-        }
     } else if (status == CADRE_OK) {
         now = before;
     }
@@ -451,11 +452,12 @@ static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre
                : checkpoint_write(&checkpointer->copy, folder, &bytes, &hash, error);
 }
 
-cadre_status checkpoint_save(struct cadre_strategy *strategy, struct cadre_error *error)
+cadre_status checkpoint_save(
+    struct cadre_strategy *strategy, uint64_t held, struct cadre_error *error)
 {
     CADRE_ASSERT(!strategy_warm(strategy));
     struct checkpointer *checkpointer = strategy->state_part->checkpointer;
-    struct saving saving = {.wait = true};
+    struct saving saving = {.wait = true, .held = held};
     if (strategy->roster.rank != 0 || !checkpointer->asked) {
         return CADRE_OK;
     }

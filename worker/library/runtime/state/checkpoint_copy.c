@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/fault.h"
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
@@ -247,6 +248,9 @@ cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_err
     }
     for (size_t i = 0; i < copy->copied; i++) {
         const struct safetensors_entry *entry = &copy->entries[i];
+        if (entry->bytes > 0 && fault_point("checkpoint.flip")) {
+            copy->memory[(const char *)entry->data - copy->memory] ^= 1;
+        }
         CADRE_ASSERT(copy->tensors_of[i] < copy->hashes.count);
         state_hash_copied(&copy->hashes, copy->tensors_of[i], entry->data, entry->bytes);
         noted = noted && manifest_note_hash(
