@@ -152,15 +152,14 @@ struct core_drained {
     char why[LIMIT_NAME_BYTES]; /* "": they did not say */
 };
 
-/* How often the state of a task on this worker was not that of most replicas. */
 struct core_culprit {
     char worker[LIMIT_NAME_BYTES];
-    uint32_t times; /* of a record: 0 forgets it */
+    uint32_t times; /* that a task on it had another state than most; in a record 0 forgets it */
 };
 
-/* Where the states of a job's replicas were found to differ last. */
 struct core_diverged {
-    uint64_t number; /* of the generation; 0: they never did */
+    uint64_t
+        number; /* of the generation whose states were found to differ last; 0: they never did */
     uint64_t position;
 };
 
@@ -301,9 +300,7 @@ enum core_record_type {
     CORE_RECORD_ORIGIN, /* the checkpoint of another job that it goes on from is another one now */
     CORE_RECORD_DIVERGED, /* the states differ, before the generation ends for it */
     CORE_RECORD_CULPRIT,  /* how often a worker was one that had another state; of no job */
-    /* The newest position whose states were found equal, and not with a checkpoint; now and then;
-     * its fsync may lag. A plan that resumes before it makes it void. */
-    CORE_RECORD_VERIFIED
+    CORE_RECORD_VERIFIED  /* newest position found equal; its fsync may lag; a plan may void it */
 };
 
 struct core_record {

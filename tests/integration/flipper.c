@@ -262,7 +262,7 @@ static void flip_between_steps(struct flipper *flipper)
     for (uint32_t i = 0; i < flipper->flip_count; i++) {
         struct flip *flip = &flipper->flips[i];
         if (strcmp(flip->place, "copy") == 0 && take(flipper, flip, position)) {
-            fault_arm("checkpoint.flip", 1);
+            fault_arm("copy.flip", 1);
         }
         if (strcmp(flip->place, "thread") == 0 && take(flipper, flip, position)) {
             flip_by_thread(flipper, flip);

@@ -398,6 +398,9 @@ void process_happens(struct sim *sim, const struct happening *happening)
     case ON_WAITS:
         program_waits(sim, index);
         break;
+    case ON_AGREED:
+        value_agreed(sim, index);
+        break;
     case ON_WRITTEN:
         saving_written(sim, index, happening->a != 0);
         break;

@@ -18,7 +18,6 @@ bool saving_begin(struct sim *sim, uint32_t index)
     process->written_in = process->core.generation;
     process->written_at = process->core.position;
     process->written = process->state;
-    process->agreed = 0;
     value_copy_flips(sim, process);
     if (mutant_acts(sim, MUTANT_CHECKPOINT_TORN)) {
         process->written.once ^= 1;
@@ -121,7 +120,8 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
             mutant_goes_on(sim, MUTANT_DIGEST_INVENTED)) {
             part.digest = right; /* that of a state which is not the one that was written */
         }
-        part.compared = part.digest != 0 && part.digest == process->agreed;
+        part.compared = part.digest != 0 && part.position == process->agreed_at &&
+                        part.digest == process->agreed;
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
     bool chief = process->rank == 0 && process->mesh != NOBODY;

@@ -70,6 +70,7 @@ enum happening_type {
     ON_PEER_LEFT,       /* a: doing */
     ON_APPLIED,         /* a: doing */
     ON_WAITS,           /* a: doing. Has waited for a release for long */
+    ON_AGREED,          /* its part is what all were found to hold: it says so */
     ON_WRITTEN,         /* a checkpoint is on the disk of its host */
     ON_RECONNECT,
     ON_TASK_TICK,
@@ -160,7 +161,8 @@ struct process {
     bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
     struct state written;
-    uint64_t agreed;        /* the digest that all were found to hold there; 0: not compared */
+    uint64_t agreed;        /* the digest that all were found to hold */
+    uint64_t agreed_at;     /* where its checkpoint was copied */
     uint64_t part_position; /* newest part that it told its daemon */
     uint32_t publish;       /* numbers the uploads */
     uint64_t publishes;     /* position of the newest */
@@ -547,6 +549,7 @@ bool values_count(const struct sim *sim, const struct job *job);
 /* 0: they do not. */
 uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
 void value_flips(struct sim *sim, struct process *process);
+void value_agreed(struct sim *sim, uint32_t process);
 void value_copy_flips(struct sim *sim, struct process *process);
 /* It enters the first collective of its step, or one in which all save; and that succeeded: false,
  * the values differ. */

@@ -46,17 +46,32 @@ void value_copy_flips(struct sim *sim, struct process *process)
     }
 }
 
+static bool is_news(const struct process *process)
+{
+    const struct task_part *part = &process->core.part;
+    return part->path != NULL && !part->compared && part->position == process->agreed_at &&
+           part->digest == process->agreed;
+}
+
 /* All held this: a part of it is said with that, or again. */
 static void agree(struct sim *sim, uint32_t index, const struct verified *verified)
 {
     struct process *process = &sim->processes[index];
+    if (process->written_at == verified->position) {
+        process->agreed = verified->digest;
+        process->agreed_at = verified->position;
+    }
+    if (is_news(process)) {
+        later(sim, draw(sim, 1, 50), ON_AGREED, 0, 0, index);
+    }
+}
+
+void value_agreed(struct sim *sim, uint32_t index)
+{
+    const struct process *process = &sim->processes[index];
     char path[LIMIT_FILE_NAME_BYTES];
     struct task_part part = process->core.part;
-    if (process->rank == 0 && process->written_at == verified->position) {
-        process->agreed = verified->digest;
-    }
-    if (part.path != NULL && !part.compared && part.position == verified->position &&
-        part.digest == verified->digest) {
+    if (is_news(process)) {
         snprintf(path, sizeof(path), "%s", part.path);
         part.path = path;
         part.compared = true;

@@ -52,7 +52,8 @@ bool verified_covers(
 {
     const struct verified *verified = &job->verified;
     CADRE_ASSERT(part->position <= job->released);
-    if (part->digest == 0 || verified_is_alone(core, job)) {
+    bool alone = verified_is_alone(core, job) && part->position >= job->resume;
+    if (part->digest == 0 || alone) { /* before that it had others to be compared with */
         return true;
     }
     return is_known(verified) &&

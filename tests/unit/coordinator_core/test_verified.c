@@ -162,6 +162,27 @@ static void a_part_whose_digest_was_compared_before_is_published(void **state)
     }
 }
 
+/* Who is left of many wrote it while there were others. */
+static void a_part_of_before_is_not_published_alone(void **state)
+{
+    (void)state;
+    const struct core_job_spec spec = {.tasks = 2, .tasks_min = 1, .max_restarts = 3};
+    struct script *s = stage_running(&spec, 2, 8);
+    compared(s, 1, 1, 1, 8, 6, (struct verified){.position = 5, .digest = B});
+    gone(s, 2, 1, 1, 0, 9, "");
+    frozen(s, 1, 1, 0, 6, 1);
+    assert_int_equal(job_view(s, 1).resume, 6);
+    assert_int_equal(job_view(s, 1).roster, 1);
+    arrived(s, 1, 1, 1, 8, 6);
+    script_skip(s);
+    part_of(s, 1, 1, 0, 4, "four", A);
+    says(s, "");
+    part_agreed(s, 1, 1, 0, 4, "four", A);
+    says(s, "record! job 1: checkpoint at 4 in four\n"
+            "tell job 1: release g2 to 8\n");
+    script_close(s);
+}
+
 /* What the chief has seen is on its way. */
 static void an_agreed_part_waits_for_the_arrival(void **state)
 {
@@ -404,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_part_waits_for_it),
         cmocka_unit_test(a_part_that_is_not_what_was_compared_is_not_published),
         cmocka_unit_test(a_part_whose_digest_was_compared_before_is_published),
+        cmocka_unit_test(a_part_of_before_is_not_published_alone),
         cmocka_unit_test(an_agreed_part_waits_for_the_arrival),
         cmocka_unit_test(a_part_without_a_digest_does_not),
         cmocka_unit_test(one_task_is_equal_to_itself),

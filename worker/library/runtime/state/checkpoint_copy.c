@@ -248,7 +248,7 @@ cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_err
     }
     for (size_t i = 0; i < copy->copied; i++) {
         const struct safetensors_entry *entry = &copy->entries[i];
-        if (entry->bytes > 0 && fault_point("checkpoint.flip")) {
+        if (entry->bytes > 0 && fault_point("copy.flip")) {
             copy->memory[(const char *)entry->data - copy->memory] ^= 1;
         }
         CADRE_ASSERT(copy->tensors_of[i] < copy->hashes.count);
