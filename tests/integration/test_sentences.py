@@ -36,6 +36,9 @@ class Submitted:
     def until_position(self, position):
         return self.cluster.client.watch_until(self.job, lambda info: info.position >= position, f"step {position}")
 
+    def until_checkpoint(self):
+        return self.cluster.client.watch_until(self.job, lambda info: info.checkpoint, "a checkpoint")
+
     def told(self):
         with open(self.path, encoding="utf-8") as file:
             return file.read()
@@ -105,7 +108,8 @@ def test_no_state_is_left():
         check_told(submitted, submitted.end(0), "status 3: learner: shard 7: Input/output error; no state was left, so "
                    "all tasks began again, and Cadre has no checkpoint of the job")
         submitted = Submitted(cluster, "--workers", "1", "--checkpoint-every", "4", allowed=17)
-        pid = submitted.until_position(15).tasks[0].pid
+        submitted.until_position(15)
+        pid = submitted.until_checkpoint().tasks[0].pid
         os.kill(pid, signal.SIGKILL)
         submitted.allow_until_told(30, "began again from the checkpoint of step ")
         told = [line for line in submitted.end(0) if "began again from the checkpoint of step " in line]

@@ -111,8 +111,8 @@ def check_state(state):
 
 def alone(folder, *command, **environment):
     """What a command by hand printed, and the state that it left."""
-    done = subprocess.run(command, cwd=folder, env=clean_environment() | environment, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    done = subprocess.run(command, cwd=folder, env=clean_environment() | {"CADRE_OUTPUT_DIR": folder} | environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
     text = done.stdout.decode(errors="replace")
     check_equal(done.returncode, 0, f"status of {command}: {text}")
     (path,) = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
