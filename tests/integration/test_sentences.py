@@ -68,8 +68,11 @@ def in_words(option):
 
 
 def check_told(submitted, said, sentence):
-    """Once, in one line; and it can be read afterwards."""
-    telling = [line for line in said if sentence in line]
+    """Once, in one line, or in two where the first half was news already; and it can be read afterwards."""
+    words = [line.split(": ", 1)[-1] for line in said]
+    halves = [f"{first}; {second}" for first, second in zip(words, words[1:])
+              if sentence not in first and sentence not in second]
+    telling = [text for text in words + halves if sentence in text]
     check_equal(len(telling), 1, f"lines that say {sentence!r} among {said}")
     check_in(sentence, submitted.shown(), "cadre job")
 
