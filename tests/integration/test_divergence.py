@@ -79,7 +79,7 @@ def test_the_chiefs_copy_flips():
                 check_equal(flipping.seen()[0].made, position, "where the copy flipped")
                 flipping.check_end(calm)
                 left = flipping.checkpoints()
-                check(20 in left or position == 20, f"published: {sorted(left)}")
+                # Of others one may be left out, since the one before is still being written.
                 check(20 not in left or position > 20, f"the copy that flipped was published: {sorted(left)}")
 
 
