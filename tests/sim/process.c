@@ -398,11 +398,12 @@ void process_happens(struct sim *sim, const struct happening *happening)
     case ON_WAITS:
         program_waits(sim, index);
         break;
-    case ON_AGREED:
-        value_agreed(sim, index);
-        break;
     case ON_WRITTEN:
-        saving_written(sim, index, happening->a != 0);
+        if (happening->a == 2) {
+            value_agreed(sim, index);
+        } else {
+            saving_written(sim, index, happening->a != 0);
+        }
         break;
     case ON_RECONNECT:
         if (sim->agents[process->agent].alive && sim->agents[process->agent].life == happening->b &&

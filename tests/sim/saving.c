@@ -120,8 +120,8 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
             mutant_goes_on(sim, MUTANT_DIGEST_INVENTED)) {
             part.digest = right; /* that of a state which is not the one that was written */
         }
-        part.compared = part.digest != 0 && part.position == process->agreed_at &&
-                        part.digest == process->agreed;
+        part.compared = part.digest != 0 && part.position == process->agreed.position &&
+                        part.digest == process->agreed.digest;
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
     bool chief = process->rank == 0 && process->mesh != NOBODY;

@@ -340,7 +340,6 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_PEER_LEFT:
     case ON_APPLIED:
     case ON_WAITS:
-    case ON_AGREED:
     case ON_WRITTEN:
     case ON_RECONNECT:
     case ON_TASK_TICK:

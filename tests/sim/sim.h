@@ -70,8 +70,7 @@ enum happening_type {
     ON_PEER_LEFT,       /* a: doing */
     ON_APPLIED,         /* a: doing */
     ON_WAITS,           /* a: doing. Has waited for a release for long */
-    ON_AGREED,          /* its part is what all were found to hold: it says so */
-    ON_WRITTEN,         /* a checkpoint is on the disk of its host */
+    ON_WRITTEN,         /* a checkpoint is on its host's disk; a: 1: again, 2: it was compared */
     ON_RECONNECT,
     ON_TASK_TICK,
     ON_DEATH, /* a: signal; 0: by itself */
@@ -161,8 +160,7 @@ struct process {
     bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
     struct state written;
-    uint64_t agreed;        /* the digest that all were found to hold */
-    uint64_t agreed_at;     /* where its checkpoint was copied */
+    struct verified agreed; /* what all were found to hold where its checkpoint was copied */
     uint64_t part_position; /* newest part that it told its daemon */
     uint32_t publish;       /* numbers the uploads */
     uint64_t publishes;     /* position of the newest */

@@ -49,8 +49,8 @@ void value_copy_flips(struct sim *sim, struct process *process)
 static bool is_news(const struct process *process)
 {
     const struct task_part *part = &process->core.part;
-    return part->path != NULL && !part->compared && part->position == process->agreed_at &&
-           part->digest == process->agreed;
+    return part->path != NULL && !part->compared && part->position == process->agreed.position &&
+           part->digest == process->agreed.digest;
 }
 
 /* All held this: a part of it is said with that, or again. */
@@ -58,11 +58,10 @@ static void agree(struct sim *sim, uint32_t index, const struct verified *verifi
 {
     struct process *process = &sim->processes[index];
     if (process->written_at == verified->position) {
-        process->agreed = verified->digest;
-        process->agreed_at = verified->position;
+        process->agreed = *verified;
     }
     if (is_news(process)) {
-        later(sim, draw(sim, 1, 50), ON_AGREED, 0, 0, index);
+        later(sim, draw(sim, 1, 50), ON_WRITTEN, 2, 0, index);
     }
 }
 

@@ -12,7 +12,7 @@ TURNS = 3   # of both, in each round: the machine's speed drifts
 MOST = 1.01  # of the time without
 ONE = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 DATA = os.path.join(programs.ROOT, "deploy", "examples", "digits")
-INTERVAL = re.compile(r"are compared every (\d+) steps: to hash ([0-9.]+) MB takes ([0-9.]+) ms")
+INTERVAL = re.compile(r"are compared every (\d+) steps,.*: to hash ([0-9.]+) of [0-9.]+ MB takes ([0-9.]+) ms")
 
 # Example: its arguments, and the figure that it prints of its own speed.
 EXAMPLES = {
