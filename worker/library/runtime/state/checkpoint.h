@@ -38,10 +38,9 @@ bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t positio
 /* The last one, of cadre_finish, of a state whose digest is `held` (0: not compared): the chief
  * takes a copy and waits until it is published; nothing is written when it is already, since a
  * chief before this one came so far. The tensors are in the output folder too when checkpoints go
- * to a shared one. Nothing on other tasks, and by hand where
- * nobody asked for checkpoints. ABORTED when the generation ends before that: the caller
- * regroups and calls again. DATA_LOSS: what was written is not that state; it is not published, and
- * is written anew when this is called again. */
+ * to a shared one. Nothing on other tasks, and by hand where nobody asked for checkpoints. ABORTED
+ * when the generation ends before that: the caller regroups and calls again. DATA_LOSS: what was
+ * written is not that state; it is not published, and is written anew when this is called again. */
 cadre_status checkpoint_save(
     struct cadre_strategy *strategy, uint64_t held, struct cadre_error *error);
 
