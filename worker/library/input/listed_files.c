@@ -2,6 +2,7 @@
  * See listed_files.h. */
 #include "worker/library/input/listed_files.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cleanup.h"
@@ -64,12 +65,14 @@ static cadre_status open_named(const cadre_element *in, cadre_dataset **ret_data
 {
     const cadre_dataset *source = user;
     const cadre_string *name = cadre_tensor_const_data(in->tensors[0]);
-    CADRE_FREE_AT_EXIT char *path = strndup(name->bytes, name->size);
+    CADRE_FREE_AT_EXIT char *path = malloc(name->size + 1); /* the string is not terminated */
     if (path == NULL) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the name of a file");
         return cadre_error_publish(&error);
     }
+    memcpy(path, name->bytes, name->size);
+    path[name->size] = '\0';
     *ret_data = source->ops->lists->alone(source, path);
     return CADRE_OK;
 }
