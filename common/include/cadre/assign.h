@@ -104,6 +104,20 @@ CADRE_API cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_var
     cadre_update_function function, void *user, const cadre_per_replica *inputs,
     cadre_per_replica **ret_outputs);
 
+/* What cadre_update_non_slot calls for one device, whose canonical name is `device`. What it may
+ * do, and `inputs` and `ret_output`, are as in an update of a variable. */
+typedef cadre_status (*cadre_non_slot_function)(
+    const char *device, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user);
+
+/* The same as cadre_variable_update for what belongs to no one variable, such as the count of an
+ * optimizer's steps: calls `function` once for each of this task's CADRE_PARAMETER_DEVICES
+ * (cadre/strategy.h). What it assigns to variables goes to their components there. All contexts,
+ * inputs, outputs and errors are as there.
+ * (tf.distribute.StrategyExtended.update_non_slot.) */
+CADRE_API cadre_status cadre_update_non_slot(cadre_strategy *strategy,
+    cadre_non_slot_function function, void *user, const cadre_per_replica *inputs,
+    cadre_per_replica **ret_outputs);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,12 +128,22 @@ CADRE_API bool cadre_strategy_is_chief(const cadre_strategy *strategy);
 /* Steps that the state of this task holds: the ledger's position, never the program's own count. */
 CADRE_API uint64_t cadre_strategy_position(const cadre_strategy *strategy);
 
-/* The canonical names of the devices of this task's replicas, in order of local id:
- * *ret_devices[*ret_count], the strategy's. Any context and thread. FAILED_PRECONDITION: NULL, or
- * one that has ended.
- * (tf.distribute.StrategyExtended.worker_devices.) */
-CADRE_API cadre_status cadre_strategy_devices(
-    const cadre_strategy *strategy, const char *const **ret_devices, uint32_t *ret_count);
+/* Which devices of a strategy. */
+typedef enum cadre_device_list {
+    /* Of this task's replicas, in order of local id.
+     * (tf.distribute.StrategyExtended.worker_devices.) */
+    CADRE_WORKER_DEVICES = 0,
+    /* Those that variables have their components on, which is where cadre_update_non_slot calls its
+     * function, too: with central storage the parameter device, else those of the replicas.
+     * (tf.distribute.StrategyExtended.parameter_devices, non_slot_devices.) */
+    CADRE_PARAMETER_DEVICES
+} cadre_device_list;
+
+/* Their canonical names: *ret_devices[*ret_count], the strategy's. Any context and thread.
+ * FAILED_PRECONDITION: NULL, or one that has ended.
+ * INVALID_ARGUMENT: not one of the lists. */
+CADRE_API cadre_status cadre_strategy_devices(const cadre_strategy *strategy,
+    cadre_device_list which, const char *const **ret_devices, uint32_t *ret_count);
 
 /* Prints for people what the strategy is made of, as it is now: its kind, the replicas of the whole
  * job, the tasks and which one this is, the devices of this task's replicas, how replicas meet, and

@@ -145,6 +145,12 @@ CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
 CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
 CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 
+/* Whether it was created in the scope of this strategy; of the default strategy: in none, so that
+ * it is regular. False of one that is gone, and of NULL. Any context.
+ * (tf.distribute.StrategyExtended.variable_created_in_scope.) */
+CADRE_API bool cadre_variable_created_in_scope(
+    const cadre_strategy *strategy, const cadre_variable *variable);
+
 /* Components on this task; 1 of CADRE_STRING. */
 CADRE_API uint32_t cadre_variable_components(const cadre_variable *variable);
 

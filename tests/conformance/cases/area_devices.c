@@ -67,37 +67,78 @@ static void check_hosts(struct conformance_case *self, const json_t *hosts)
     }
 }
 
+/* A name as a case writes it. */
+static json_t *short_name(const char *name)
+{
+    const char *device = strstr(name, "device:");
+    return json_string(device == NULL ? name : device + 7);
+}
+
+static cadre_status note_device(
+    const char *device, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user)
+{
+    (void)inputs;
+    (void)ret_output;
+    json_array_append_new(user, short_name(device));
+    return CADRE_OK;
+}
+
+/* The lists of devices that a case expects of the strategy. */
+static void check_lists(struct conformance_case *self, cadre_strategy *strategy)
+{
+    static const struct {
+        const char *key;
+        cadre_device_list which;
+    } lists[] = {{"worker_devices", CADRE_WORKER_DEVICES},
+        {"parameter_devices", CADRE_PARAMETER_DEVICES},
+        {"non_slot_devices", CADRE_PARAMETER_DEVICES}};
+    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
+        const json_t *wanted = json_object_get(self->expect, lists[k].key);
+        const char *const *got = NULL;
+        uint32_t count = 0;
+        if (wanted == NULL ||
+            !case_ok(self, cadre_strategy_devices(strategy, lists[k].which, &got, &count),
+                lists[k].key)) {
+            continue;
+        }
+        json_t *list = case_keep(self, json_array(), case_release_json);
+        for (uint32_t i = 0; i < count; i++) {
+            json_array_append_new(list, short_name(got[i]));
+        }
+        case_equal(self, lists[k].key, wanted, list);
+    }
+    const json_t *called = json_object_get(self->expect, "update_non_slot_runs_on");
+    json_t *list = case_keep(self, json_array(), case_release_json);
+    if (called != NULL &&
+        case_ok(self, cadre_update_non_slot(strategy, note_device, list, NULL, NULL), "update")) {
+        case_equal(self, "update_non_slot", called, list);
+    }
+}
+
 /* Devices that the program names, on this host. */
-static void check_named(struct conformance_case *self, const json_t *names)
+static void check_named(
+    struct conformance_case *self, const json_t *names, bool central, const char *parameter)
 {
     const char *devices[REPLICAS_MAX];
     size_t count = 0;
     cadre_strategy *strategy = NULL;
-    const char *const *got = NULL;
-    uint32_t got_count = 0;
     for (; count < json_array_size(names) && count < REPLICAS_MAX; count++) {
         devices[count] = json_string_value(json_array_get(names, count));
     }
     if (case_strategy(self, 1) == NULL) { /* the library is begun */
         return;
     }
-    cadre_status status = cadre_strategy_mirrored_devices(devices, count, &strategy);
-    if (!case_verdict(self, status, "cadre_strategy_mirrored_devices") ||
-        !case_ok(self, cadre_strategy_devices(strategy, &got, &got_count), "the devices")) {
+    cadre_status status = central
+                              ? cadre_strategy_central_storage(devices, count, parameter, &strategy)
+                              : cadre_strategy_mirrored_devices(devices, count, &strategy);
+    if (!case_verdict(self, status, "the constructor")) {
         cadre_strategy_release(strategy);
         return;
     }
-    json_t *list = case_keep(self, json_array(), case_release_json);
-    for (uint32_t i = 0; i < got_count; i++) {
-        const char *device = strstr(got[i], "device:");
-        json_array_append_new(list, json_string(device == NULL ? got[i] : device + 7));
-    }
+    check_lists(self, strategy);
     json_t *n = case_keep(
         self, json_integer(cadre_strategy_num_replicas_in_sync(strategy)), case_release_json);
     cadre_strategy_release(strategy);
-    if (json_object_get(self->expect, "worker_devices") != NULL) {
-        case_equal(self, "the devices", json_object_get(self->expect, "worker_devices"), list);
-    }
     if (json_object_get(self->expect, "num_replicas_in_sync") != NULL) {
         case_equal(self, "the replicas", json_object_get(self->expect, "num_replicas_in_sync"), n);
     }
@@ -134,8 +175,9 @@ static void check_workers(struct conformance_case *self)
 void area_strategy_setup(struct conformance_case *self)
 {
     static const char *const known[] = {
-        "strategy", "devices", "hosts", "num_workers", "gpus_per_worker", NULL};
+        "strategy", "devices", "hosts", "num_workers", "gpus_per_worker", "parameter_device", NULL};
     const char *kind = json_string_value(json_object_get(self->given, "strategy"));
+    const char *parameter = json_string_value(json_object_get(self->given, "parameter_device"));
     const json_t *devices = json_object_get(self->given, "devices");
     const json_t *hosts = json_object_get(self->given, "hosts");
     if (!case_knows(self, self->given, known)) {
@@ -144,7 +186,9 @@ void area_strategy_setup(struct conformance_case *self)
     if (kind != NULL && strcmp(kind, "multi_worker_mirrored") == 0) {
         check_workers(self);
     } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(devices)) {
-        check_named(self, devices);
+        check_named(self, devices, false, NULL);
+    } else if (kind != NULL && strcmp(kind, "central_storage") == 0 && json_is_array(devices)) {
+        check_named(self, devices, true, parameter);
     } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(hosts)) {
         check_hosts(self, hosts);
     } else {

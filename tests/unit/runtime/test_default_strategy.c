@@ -31,7 +31,7 @@ static void it_is_one_replica(void **state)
     assert_int_equal(cadre_strategy_num_replicas_in_sync(it), 1);
     assert_int_equal(cadre_strategy_local_replicas(it), 1);
     assert_true(cadre_strategy_is_chief(it));
-    assert_public_ok(cadre_strategy_devices(it, &devices, &count));
+    assert_public_ok(cadre_strategy_devices(it, CADRE_WORKER_DEVICES, &devices, &count));
     assert_int_equal(count, 1);
     assert_non_null(strstr(devices[0], "device:CPU:0"));
 }

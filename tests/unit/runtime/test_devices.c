@@ -102,7 +102,7 @@ static void each_replica_has_its_device(void **state)
     assert_public_ok(
         cadre_strategy_mirrored_devices((const char *const[]){"CPU:3", "/cpu:1"}, 2, &strategy));
     assert_int_equal(cadre_strategy_num_replicas_in_sync(strategy), 2);
-    assert_public_ok(cadre_strategy_devices(strategy, &devices, &count));
+    assert_public_ok(cadre_strategy_devices(strategy, CADRE_WORKER_DEVICES, &devices, &count));
     assert_int_equal(count, 2);
     assert_string_equal(devices[0], HERE "CPU:3");
     assert_string_equal(devices[1], HERE "CPU:1");
@@ -110,10 +110,10 @@ static void each_replica_has_its_device(void **state)
     assert_ptr_equal(names[0], devices[0]);
     assert_ptr_equal(names[1], devices[1]);
     cadre_strategy_release(strategy);
-    assert_public_error(cadre_strategy_devices(strategy, &devices, &count),
+    assert_public_error(cadre_strategy_devices(strategy, CADRE_WORKER_DEVICES, &devices, &count),
         CADRE_FAILED_PRECONDITION, "after the strategy had ended");
-    assert_public_error(cadre_strategy_devices(NULL, &devices, &count), CADRE_FAILED_PRECONDITION,
-        "without a strategy");
+    assert_public_error(cadre_strategy_devices(NULL, CADRE_WORKER_DEVICES, &devices, &count),
+        CADRE_FAILED_PRECONDITION, "without a strategy");
     assert_string_equal(cadre_replica_device(NULL), "");
 }
 
@@ -125,7 +125,7 @@ static void one_device_is_one_replica(void **state)
     uint32_t count;
     assert_public_ok(cadre_strategy_one_device("cpu:0", &strategy));
     assert_int_equal(cadre_strategy_num_replicas_in_sync(strategy), 1);
-    assert_public_ok(cadre_strategy_devices(strategy, &devices, &count));
+    assert_public_ok(cadre_strategy_devices(strategy, CADRE_WORKER_DEVICES, &devices, &count));
     assert_string_equal(devices[0], HERE "CPU:0");
     cadre_strategy_release(strategy);
     assert_public_error(
@@ -149,6 +149,36 @@ static void mirrored_strategies_have_lists(void **state)
         cadre_strategy_mirrored_devices((const char *const[]){"CPU:0", "CPU:0"}, 2, &strategy),
         CADRE_INVALID_ARGUMENT, "twice, at 0 and 1");
     assert_null(strategy);
+}
+
+static void assert_devices(const cadre_strategy *strategy, cadre_device_list which, uint32_t count,
+    const char *const names[])
+{
+    const char *const *devices;
+    uint32_t got;
+    assert_public_ok(cadre_strategy_devices(strategy, which, &devices, &got));
+    assert_int_equal(got, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_string_equal(devices[i], names[i]);
+    }
+}
+
+static void variables_have_devices(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    const char *const *devices;
+    uint32_t count;
+    const char *const two[] = {HERE "CPU:2", HERE "CPU:1"};
+    assert_public_ok(cadre_strategy_mirrored_devices(two, 2, &strategy));
+    assert_devices(strategy, CADRE_PARAMETER_DEVICES, 2, two);
+    assert_public_error(cadre_strategy_devices(strategy, (cadre_device_list)2, &devices, &count),
+        CADRE_INVALID_ARGUMENT, "list 2, which is none");
+    cadre_strategy_release(strategy);
+    assert_public_ok(cadre_strategy_central_storage(two, 2, "cpu:3", &strategy));
+    assert_devices(strategy, CADRE_WORKER_DEVICES, 2, two);
+    assert_devices(strategy, CADRE_PARAMETER_DEVICES, 1, (const char *const[]){HERE "CPU:3"});
+    cadre_strategy_release(strategy);
 }
 
 static void central_storage_replicates_the_computation(void **state)
@@ -223,6 +253,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_replica_has_its_device),
         cmocka_unit_test(one_device_is_one_replica),
         cmocka_unit_test(mirrored_strategies_have_lists),
+        cmocka_unit_test(variables_have_devices),
         cmocka_unit_test(central_storage_replicates_the_computation),
         cmocka_unit_test(the_number_that_was_asked_for_at_the_start_counts),
     };

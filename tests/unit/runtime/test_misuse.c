@@ -26,7 +26,8 @@ static void null_arguments_are_named(void **state)
     assert_public_error(cadre_strategy_default(NULL), bad, "'ret_strategy'");
     assert_public_error(cadre_strategy_mirrored(1, NULL), bad, "cadre_strategy_mirrored");
     assert_public_error(
-        cadre_strategy_devices(strategy, NULL, &(uint32_t){0}), bad, "'ret_devices'");
+        cadre_strategy_devices(strategy, CADRE_WORKER_DEVICES, NULL, &(uint32_t){0}), bad,
+        "'ret_devices'");
     assert_public_error(
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
     assert_public_error(cadre_run(NULL, training_nothing, NULL, NULL, 0, NULL), bad, "'strategy'");

@@ -74,6 +74,13 @@ static void the_scope_decides_the_kind(void **state)
     cadre_variable *read =
         scalar(strategy, "r", CADRE_F32, CADRE_SYNC_ON_READ, CADRE_AGGREGATION_SUM);
     assert_int_equal(cadre_variable_kind(read), CADRE_VARIABLE_SYNC_ON_READ);
+    assert_true(cadre_variable_created_in_scope(strategy, inside));
+    assert_true(cadre_variable_created_in_scope(strategy, read));
+    assert_false(cadre_variable_created_in_scope(cadre_strategy_current(), inside));
+    assert_false(cadre_variable_created_in_scope(strategy, outside));
+    assert_true(cadre_variable_created_in_scope(cadre_strategy_current(), outside));
+    assert_false(cadre_variable_created_in_scope(cadre_strategy_current(), NULL));
+    assert_false(cadre_variable_created_in_scope(NULL, outside));
     assert_int_equal(cadre_variable_kind(NULL), CADRE_VARIABLE_REGULAR);
     assert_int_equal(cadre_variable_components(NULL), 0);
     assert_component_name(NULL, 0, "");

@@ -222,23 +222,42 @@ cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
     return create_public(&request, ret_strategy);
 }
 
-cadre_status cadre_strategy_devices(
-    const cadre_strategy *strategy, const char *const **ret_devices, uint32_t *ret_count)
+/* Which of its lists. */
+static cadre_status list_of_strategy(const cadre_strategy *strategy, cadre_device_list which,
+    const struct device_list **ret_list, struct cadre_error *error)
+{
+    if (!strategy_lives(strategy)) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_strategy_devices was called %s; make a strategy first",
+            strategy == NULL ? "without a strategy" : "after the strategy had ended");
+    }
+    if (which != CADRE_WORKER_DEVICES && which != CADRE_PARAMETER_DEVICES) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "cadre_strategy_devices was asked for list %d, which is none; use CADRE_WORKER_DEVICES "
+            "or CADRE_PARAMETER_DEVICES",
+            (int)which);
+    }
+    *ret_list =
+        which == CADRE_WORKER_DEVICES ? &strategy->devices : strategy_parameter_devices(strategy);
+    return CADRE_OK;
+}
+
+cadre_status cadre_strategy_devices(const cadre_strategy *strategy, cadre_device_list which,
+    const char *const **ret_devices, uint32_t *ret_count)
 {
     struct cadre_error error = {0};
+    const struct device_list *list = NULL;
     cadre_status status = argument_require(ret_devices, __func__, "ret_devices", &error);
     if (status == CADRE_OK) {
         status = argument_require(ret_count, __func__, "ret_count", &error);
     }
-    if (status == CADRE_OK && !strategy_lives(strategy)) {
-        status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-            "cadre_strategy_devices was called %s; make a strategy first",
-            strategy == NULL ? "without a strategy" : "after the strategy had ended");
+    if (status == CADRE_OK) {
+        status = list_of_strategy(strategy, which, &list, &error);
     }
     if (status != CADRE_OK) {
         return border(status, &error);
     }
-    *ret_devices = strategy->devices.pointers;
-    *ret_count = strategy->devices.count;
+    *ret_devices = list->pointers;
+    *ret_count = list->count;
     return CADRE_OK;
 }

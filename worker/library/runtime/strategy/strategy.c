@@ -14,6 +14,12 @@ uint32_t strategy_tasks(const cadre_strategy *strategy)
     return strategy->state == STATE_WARM ? strategy->warm_tasks + 1 : strategy->roster.member_count;
 }
 
+const struct device_list *strategy_parameter_devices(const cadre_strategy *strategy)
+{
+    CADRE_ASSERT((strategy->parameter.count > 0) == (strategy->kind == STRATEGY_CENTRAL_STORAGE));
+    return strategy->parameter.count > 0 ? &strategy->parameter : &strategy->devices;
+}
+
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error)
 {
     if (strategy->failed.code != CADRE_OK) {

@@ -93,6 +93,9 @@ struct cadre_strategy {
     bool arrives; /* it joined, and its program has not come to its first step */
 };
 
+/* Those that its variables are on. */
+const struct device_list *strategy_parameter_devices(const cadre_strategy *strategy);
+
 /* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 

@@ -102,6 +102,7 @@ cadre_status assign_everywhere(const struct assignment *assignment, struct cadre
     char value[ASSIGN_VALUE_BYTES];
     const struct change change = {
         .function = assignment->function,
+        .strategy = assignment->variable->strategy,
         .variable = assignment->variable,
         .key = assign_key(assignment, value),
         .value = value,

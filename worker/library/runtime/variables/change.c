@@ -15,15 +15,15 @@ static cadre_status no_memory(const struct change *change, struct cadre_error *e
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the outputs of %s", change->function);
 }
 
-/* An aggregating variable has one component, and its one task never adopts a step. */
+/* With central storage variables have one component, and their one task never adopts a step. */
 static bool is_single(const struct change *change)
 {
-    return change->variable->kind == CADRE_VARIABLE_AGGREGATING;
+    return change->strategy->kind == STRATEGY_CENTRAL_STORAGE;
 }
 
 static uint32_t pieces(const struct change *change)
 {
-    return is_single(change) ? 1 : change->variable->strategy->local_replicas;
+    return is_single(change) ? 1 : change->strategy->local_replicas;
 }
 
 /* --- here and now --- */
@@ -47,10 +47,12 @@ static cadre_status change_here(
  * first step. */
 static void settle(const struct change *change)
 {
-    cadre_strategy *strategy = change->variable->strategy;
+    cadre_strategy *strategy = change->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    outside_settle(strategy, change->variable->components[0].value);
-    change->variable->restored = false;
+    if (change->variable != NULL) {
+        outside_settle(strategy, change->variable->components[0].value);
+        change->variable->restored = false;
+    }
     for (uint32_t i = 0; change->goes_on && i < strategy->variables->count; i++) {
         outside_settle(strategy, strategy->variables->list[i]->components[0].value);
         strategy->variables->list[i]->restored = false;
@@ -61,7 +63,7 @@ static void settle(const struct change *change)
  * written to any variable, on any replica: all tasks fold the same ones. */
 static cadre_status fold(const struct change *change, struct cadre_error *error)
 {
-    cadre_strategy *strategy = change->variable->strategy;
+    cadre_strategy *strategy = change->strategy;
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         cadre_variable *variable = strategy->variables->list[i];
         bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
@@ -77,7 +79,7 @@ static cadre_status fold(const struct change *change, struct cadre_error *error)
 static cadre_status change_at_once(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
-    cadre_strategy *strategy = change->variable->strategy;
+    cadre_strategy *strategy = change->strategy;
     settle(change);
     cadre_status status = change_here(change, outputs, error);
     if (status == CADRE_OK) {
@@ -134,7 +136,7 @@ static cadre_status change_in_a_step(
     cadre_per_replica *outputs = NULL;
     struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
     uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
-    cadre_strategy *strategy = change->variable->strategy;
+    cadre_strategy *strategy = change->strategy;
     CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
     struct cadre_error cause = {0};
@@ -143,8 +145,11 @@ static cadre_status change_in_a_step(
     strategy->changes = false;
     if (status != CADRE_OK) {
         cadre_tensor_release(stepping.single);
-        return cadre_error_set(error, status, "%s: variable '%s' was not changed: %s",
-            change->function, change->variable->name, cause.text);
+        return change->variable == NULL
+                   ? cadre_error_set(
+                         error, status, "%s: nothing was changed: %s", change->function, cause.text)
+                   : cadre_error_set(error, status, "%s: variable '%s' was not changed: %s",
+                         change->function, change->variable->name, cause.text);
     }
     if (ret_outputs != NULL && is_single(change)) {
         *ret_outputs = per_replica_new(1, 1);
@@ -163,8 +168,9 @@ static cadre_status change_in_a_step(
 cadre_status change_make(
     const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
 {
-    cadre_strategy *strategy = change->variable->strategy;
-    CADRE_ASSERT(change->variable->kind != CADRE_VARIABLE_REGULAR);
+    cadre_strategy *strategy = change->strategy;
+    CADRE_ASSERT(strategy != NULL);
+    CADRE_ASSERT(change->variable != NULL || change->goes_on);
     cadre_per_replica *outputs = NULL;
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A change of variables from cross-replica context: how it is carried out depends on where the
- * program stands.
+ * A change of variables from cross-replica context, of one or of whatever a function of the program
+ * writes to: how it is carried out depends on where the program stands.
  *
  *     the task arrives                 not at all: others made it, and the state came from them
  *     before the first step, or warm   at once, and alone
@@ -16,7 +16,8 @@
 
 struct change {
     const char *function; /* that the program called */
-    cadre_variable *variable;
+    cadre_strategy *strategy;
+    cadre_variable *variable; /* NULL: none that is known; `goes_on` then */
     uint64_t key; /* of all that must be equal on all tasks; looked at in a step of its own */
     /* Called for each local component, in a step by the thread of its replica: writes it. `output`
      * is the place for a tensor. */

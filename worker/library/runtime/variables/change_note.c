@@ -23,7 +23,8 @@ uint64_t change_key_bytes(uint64_t key, const void *bytes, size_t size)
 
 uint64_t change_key(const char *function, const cadre_variable *variable)
 {
-    return collective_key_text(collective_key_text(0, function), variable->name);
+    uint64_t key = collective_key_text(0, function);
+    return variable == NULL ? key : collective_key_text(key, variable->name);
 }
 
 const char *change_text(const char *function, const cadre_variable *variable, const char *value,
@@ -31,6 +32,10 @@ const char *change_text(const char *function, const cadre_variable *variable, co
 {
     char name[VARIABLE_SHORT_BYTES];
     CADRE_ASSERT(function != NULL);
+    if (variable == NULL) {
+        snprintf(text, CHANGE_TEXT_BYTES, "%s()", function);
+        return text;
+    }
     snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
         value == NULL ? "" : ", ", value == NULL ? "" : value);
     return text;

@@ -9,7 +9,8 @@
 
 #include "worker/library/runtime/variables/variable.h"
 
-/* The key of a change: its name, what it is done to, and numbers folded in with collective_key. */
+/* The key of a change: its name, what it is done to (NULL: no one variable), and numbers folded in
+ * with collective_key. */
 uint64_t change_key(const char *function, const cadre_variable *variable);
 /* And how it reads: "cadre_variable_assign('weight', 0.5)"; `value` NULL: without one. Returns
  * `text`. */

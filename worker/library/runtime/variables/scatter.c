@@ -218,6 +218,7 @@ static cadre_status scatter_everywhere(const struct scatter *scatter, struct cad
 {
     const cadre_sparse *value = scatter->value;
     struct change change = {.function = scatter->function,
+        .strategy = scatter->variable->strategy,
         .variable = scatter->variable,
         .key = change_key(scatter->function, scatter->variable),
         .each = write_component,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_variable_update: a function of the program for each component of a variable. */
+ * cadre_variable_update and cadre_update_non_slot: a function of the program for each component of
+ * a variable, or for each device that variables are on. */
 #include "cadre/assign.h"
+
+#include <stdio.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
@@ -13,10 +16,50 @@
 
 struct update {
     cadre_update_function function;
-    cadre_per_replica *inputs; /* NULL: none */
+    cadre_non_slot_function non_slot; /* instead, without a variable */
+    cadre_per_replica *inputs;        /* NULL: none */
     void *user;
     bool outputs; /* are asked for */
 };
+
+/* For which component, or device. */
+#define PLACE_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
+static const char *place_text(const struct change *change, uint32_t local, char text[PLACE_BYTES])
+{
+    if (change->variable == NULL) {
+        snprintf(text, PLACE_BYTES, "device %s",
+            strategy_parameter_devices(change->strategy)->pointers[local]);
+    } else {
+        snprintf(text, PLACE_BYTES, "component %u of variable '%s'", local, change->variable->name);
+    }
+    return text;
+}
+
+/* The program's own. *ret_released: it gave back what it left as its output. */
+static cadre_status call_program(
+    const struct change *change, uint32_t local, cadre_tensor **output, bool *ret_released)
+{
+    const struct update *update = change->what;
+    cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+    struct context_frame frame;
+    struct tensor_places places;
+    CADRE_ASSERT((update->function == NULL) == (change->variable == NULL));
+    CADRE_ASSERT(update->inputs == NULL || local < update->inputs->replicas);
+    for (uint32_t i = 0; update->inputs != NULL && i < update->inputs->components; i++) {
+        inputs[i] = *per_replica_at(update->inputs, i, local);
+    }
+    cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
+    context_update_enter(&frame, change->strategy, local);
+    tensor_places_enter(&places, output, 1);
+    const struct device_list *devices = strategy_parameter_devices(change->strategy);
+    cadre_status status =
+        change->variable != NULL
+            ? update->function(change->variable, inputs, output, update->user)
+            : update->non_slot(devices->pointers[local], inputs, output, update->user);
+    *ret_released = tensor_places_leave(&places) == 0;
+    context_update_leave(&frame);
+    return argument_status(status);
+}
 
 /* In the thread of the step, or of the program. What the function does to other variables counts
  * from the same replica. */
@@ -24,66 +67,31 @@ static cadre_status call_function(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     const struct update *update = change->what;
-    CADRE_ASSERT(update->inputs == NULL || local < update->inputs->replicas);
-    cadre_variable *variable = change->variable;
-    cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
-    struct context_frame frame;
-    for (uint32_t i = 0; update->inputs != NULL && i < update->inputs->components; i++) {
-        inputs[i] = *per_replica_at(update->inputs, i, local);
-    }
-    cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
-    struct tensor_places places;
-    context_update_enter(&frame, variable->strategy, local);
-    tensor_places_enter(&places, output, 1);
-    cadre_status status = argument_status(update->function(variable, inputs, output, update->user));
-    bool released = tensor_places_leave(&places) == 0;
-    context_update_leave(&frame);
+    char place[PLACE_BYTES];
+    bool released = false;
+    cadre_status status = call_program(change, local, output, &released);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
-        return cadre_error_set(error, status, "component %u of variable '%s': %s", local,
-            variable->name,
+        return cadre_error_set(error, status, "%s: %s", place_text(change, local, place),
             message[0] != '\0' ? message : "its update left no message; say why with cadre_fail");
     }
     if (update->outputs && *output == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "component %u of variable '%s': its update left no output, and outputs were asked for; "
-            "give it a tensor",
-            local, variable->name);
+            "%s: its update left no output, and outputs were asked for; give it a tensor",
+            place_text(change, local, place));
     }
     if (released) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "component %u of variable '%s': its update released its output, whose reference the "
-            "library takes; leave that one, or retain the tensor before releasing it",
-            local, variable->name);
+            "%s: its update released its output, whose reference the library takes; leave that "
+            "one, or retain the tensor before releasing it",
+            place_text(change, local, place));
     }
     return CADRE_OK;
 }
 
-static cadre_status check(const cadre_variable *variable, const cadre_per_replica *inputs,
-    const char *function, struct cadre_error *error)
-{
-    if (variable->kind == CADRE_VARIABLE_REGULAR || variable->dtype == CADRE_STRING) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s: variable '%s' has no components of replicas, being %s; assign it instead",
-            function, variable->name,
-            variable->dtype == CADRE_STRING ? "strings" : "created outside of any strategy");
-    }
-    if (inputs != NULL && inputs->replicas != variable->component_count) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was given inputs of %u replicas for variable '%s' of %u components; give one for "
-            "each",
-            function, inputs->replicas, variable->name, variable->component_count);
-    }
-    if (inputs != NULL && inputs->components > CADRE_ELEMENT_TENSORS_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was given %u inputs for each component; at most %d are possible", function,
-            inputs->components, CADRE_ELEMENT_TENSORS_MAX);
-    }
-    return CADRE_OK;
-}
+/* --- what can be wrong with a call --- */
 
-static cadre_status require(const cadre_strategy *strategy, const cadre_variable *variable,
-    const char *function, struct strategy_call *call, struct cadre_error *error)
+static cadre_status require_place(const char *function, struct cadre_error *error)
 {
     uint32_t local = 0;
     if (context_replica() != NULL) {
@@ -96,6 +104,13 @@ static cadre_status require(const cadre_strategy *strategy, const cadre_variable
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called inside an update; assign to other variables there directly", function);
     }
+    return CADRE_OK;
+}
+
+static cadre_status require_variable(const cadre_strategy *strategy, const cadre_variable *variable,
+    const char *function, struct strategy_call *call, struct cadre_error *error)
+{
+    CADRE_TRY(require_place(function, error));
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
     CADRE_TRY(variable_enter(variable, function, call, error));
     if (variable->kind != CADRE_VARIABLE_REGULAR && variable->strategy != strategy) {
@@ -104,6 +119,81 @@ static cadre_status require(const cadre_strategy *strategy, const cadre_variable
             variable->name);
     }
     return CADRE_OK;
+}
+
+static cadre_status check_components(
+    const cadre_variable *variable, const char *function, struct cadre_error *error)
+{
+    if (variable->kind == CADRE_VARIABLE_REGULAR || variable->dtype == CADRE_STRING) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' has no components of replicas, being %s; assign it instead",
+            function, variable->name,
+            variable->dtype == CADRE_STRING ? "strings" : "created outside of any strategy");
+    }
+    return CADRE_OK;
+}
+
+static cadre_status require_devices(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
+{
+    CADRE_TRY(require_place(function, error));
+    CADRE_TRY(strategy_require_inside(strategy, function, call, error));
+    return strategy_check(strategy, error);
+}
+
+static cadre_status check_inputs(const struct change *change, const cadre_per_replica *inputs,
+    uint32_t pieces, struct cadre_error *error)
+{
+    if (inputs == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(per_replica_require(inputs, change->function, "inputs", error));
+    if (inputs->replicas != pieces && change->variable == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was given inputs of %u replicas, and it is called for %u device%s; give one for "
+            "each",
+            change->function, inputs->replicas, pieces, pieces == 1 ? "" : "s");
+    }
+    if (inputs->replicas != pieces) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was given inputs of %u replicas for variable '%s' of %u components; give one for "
+            "each",
+            change->function, inputs->replicas, change->variable->name, pieces);
+    }
+    if (inputs->components > CADRE_ELEMENT_TENSORS_MAX) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was given %u inputs for each component; at most %d are possible", change->function,
+            inputs->components, CADRE_ELEMENT_TENSORS_MAX);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status make(const struct change *change, struct update *update,
+    const cadre_per_replica *inputs, cadre_per_replica **ret_outputs, struct cadre_error *error)
+{
+    if (update->function == NULL && update->non_slot == NULL) {
+        return argument_require(NULL, change->function, "function", error);
+    }
+    if (change->variable != NULL) {
+        CADRE_TRY(check_components(change->variable, change->function, error));
+    }
+    CADRE_TRY(
+        check_inputs(change, inputs, strategy_parameter_devices(change->strategy)->count, error));
+    /* They may be outputs, which the step that this is gives back. */
+    update->inputs = cadre_per_replica_retain((cadre_per_replica *)(uintptr_t)inputs);
+    cadre_status status = change_make(change, ret_outputs, error);
+    cadre_per_replica_release(update->inputs);
+    return status;
+}
+
+/* --- public --- */
+
+static cadre_status finish(cadre_status status, struct cadre_error *error)
+{
+    if (status != CADRE_OK) {
+        step_refused(step_writer(), error);
+    }
+    return border(status, error);
 }
 
 cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *variable,
@@ -115,34 +205,39 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;
     }
-    cadre_status status = require(strategy, variable, __func__, &call, &error);
-    if (status == CADRE_OK && function == NULL) {
-        status = argument_require(NULL, __func__, "function", &error);
-    }
-    if (status == CADRE_OK && inputs != NULL) {
-        status = per_replica_require(inputs, __func__, "inputs", &error);
-    }
+    cadre_status status = require_variable(strategy, variable, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = check(variable, inputs, __func__, &error);
+        struct update update = {.function = function, .user = user, .outputs = ret_outputs != NULL};
+        const struct change change = {.function = __func__,
+            .strategy = strategy,
+            .variable = variable,
+            .key = change_key(__func__, variable),
+            .each = call_function,
+            .goes_on = true,
+            .what = &update};
+        status = make(&change, &update, inputs, ret_outputs, &error);
     }
-    if (status != CADRE_OK) {
-        step_refused(step_writer(), &error);
-        return border(status, &error);
+    return finish(status, &error);
+}
+
+cadre_status cadre_update_non_slot(cadre_strategy *strategy, cadre_non_slot_function function,
+    void *user, const cadre_per_replica *inputs, cadre_per_replica **ret_outputs)
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error = {0};
+    if (ret_outputs != NULL) {
+        *ret_outputs = NULL;
     }
-    /* They may be outputs, which the step that this is gives back. */
-    cadre_per_replica *kept = cadre_per_replica_retain((cadre_per_replica *)(uintptr_t)inputs);
-    const struct update update = {
-        .function = function, .inputs = kept, .user = user, .outputs = ret_outputs != NULL};
-    const struct change change = {.function = __func__,
-        .variable = variable,
-        .key = change_key(__func__, variable),
-        .each = call_function,
-        .goes_on = true,
-        .what = &update};
-    status = change_make(&change, ret_outputs, &error);
-    cadre_per_replica_release(kept);
-    if (status != CADRE_OK) {
-        step_refused(step_writer(), &error);
+    cadre_status status = require_devices(strategy, __func__, &call, &error);
+    if (status == CADRE_OK) {
+        struct update update = {.non_slot = function, .user = user, .outputs = ret_outputs != NULL};
+        const struct change change = {.function = __func__,
+            .strategy = strategy,
+            .key = change_key(__func__, NULL),
+            .each = call_function,
+            .goes_on = true,
+            .what = &update};
+        status = make(&change, &update, inputs, ret_outputs, &error);
     }
-    return border(status, &error);
+    return finish(status, &error);
 }

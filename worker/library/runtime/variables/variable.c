@@ -188,6 +188,12 @@ cadre_kind cadre_variable_kind(const cadre_variable *variable)
     return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
 }
 
+bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre_variable *variable)
+{
+    const cadre_strategy *its = strategy_is_default(strategy) ? NULL : strategy;
+    return strategy != NULL && variable_lives(variable) && variable->strategy == its;
+}
+
 uint32_t cadre_variable_components(const cadre_variable *variable)
 {
     return !variable_lives(variable)         ? 0
