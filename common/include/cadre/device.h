@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of devices, as TensorFlow writes them: which job and task, and which device there.
+ * Devices, and their names as TensorFlow writes them: which job and task, and which device there.
  *
  *     /job:worker/replica:0/task:1/device:GPU:0       canonical: whole, the type in capitals
  *     /job:worker/task:1/gpu:0, GPU:0, /cpu:1         parts of it; a device without the word
  *
- * No strategy and no cadre_init is needed. Any thread. (tf.DeviceSpec; tf.distribute's
- * device_util.canonicalize.) */
+ * For names no strategy and no cadre_init is needed. Any thread, any context. (tf.DeviceSpec;
+ * tf.distribute's device_util.canonicalize.) */
 #ifndef CADRE_DEVICE_H
 #define CADRE_DEVICE_H
 
@@ -36,6 +36,23 @@ CADRE_API cadre_status cadre_device_parse(const char *name, cadre_device_spec *r
  * neither says is job localhost, replica 0, task 0, device CPU:0. INVALID_ARGUMENT as above. */
 CADRE_API cadre_status cadre_device_canonical(
     const char *name, const char *fallback, char ret_name[CADRE_DEVICE_NAME_BYTES]);
+
+/* Which devices of this process. */
+typedef enum cadre_device_set {
+    /* The processor, CPU:0, and the GPUs that the process may use (CUDA_VISIBLE_DEVICES, `--gpus`),
+     * whether or not the program has enabled them. (tf.config.list_physical_devices.) */
+    CADRE_PHYSICAL_DEVICES = 0,
+    /* The same with the virtual processors CPU:1, CPU:2, ..., which share the real one: as many as
+     * the job was started with replicas on the CPU (`--replicas`, CADRE_REPLICAS), or as a strategy
+     * of this process has named, if that was more. (tf.config.list_logical_devices.) */
+    CADRE_LOGICAL_DEVICES
+} cadre_device_set;
+
+/* All of them, by their canonical names, processors first: *ret_devices[*ret_count], valid for
+ * ever. It looks for the GPUs' driver where nobody has; why there is no GPU, cadre_gpu_count says
+ * (cadre/gpu.h). FAILED_PRECONDITION before cadre_init. INVALID_ARGUMENT: not one of the sets. */
+CADRE_API cadre_status cadre_devices(
+    cadre_device_set set, const char *const **ret_devices, uint32_t *ret_count);
 
 #ifdef __cplusplus
 }

@@ -110,10 +110,6 @@ CADRE_API cadre_status cadre_replica_nccl_comm(cadre_replica *replica, void **re
 
 /* --- any context --- */
 
-/* The number of the GPU whose memory a tensor is in; -1: the host's, and of NULL. Of a tensor on a
- * GPU cadre_tensor_data gives the GPU's address. */
-CADRE_API int32_t cadre_tensor_gpu(const cadre_tensor *tensor);
-
 /* A copy in the memory of the host; waits until it is there. */
 CADRE_API cadre_status cadre_tensor_copy_to_host(
     const cadre_tensor *tensor, cadre_tensor **ret_tensor);

@@ -133,8 +133,14 @@ CADRE_API int64_t cadre_tensor_count(const cadre_tensor *tensor);
 /* Bytes of the element array: count * cadre_dtype_bytes. */
 CADRE_API size_t cadre_tensor_bytes(const cadre_tensor *tensor);
 
+/* The canonical name of the device that it is on (cadre/device.h), valid for ever; of NULL "". It
+ * is the GPU whose memory it lies in, if any. Else it is a CPU: of what a replica function made in
+ * the host's memory that of its replica, such as CPU:1; of all else, batches and what is reduced,
+ * gathered and copied to the host too, CPU:0. (tf.Tensor.device.) */
+CADRE_API const char *cadre_tensor_device(const cadre_tensor *tensor);
+
 /* The elements, row-major; a pointer also for a tensor without elements. Of one on a GPU the GPU's
- * address, which the processor cannot follow (cadre_tensor_gpu). Write only to tensors
+ * address, which the processor cannot follow (cadre_tensor_device). Write only to tensors
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);

@@ -115,6 +115,38 @@ static void check_lists(struct conformance_case *self, cadre_strategy *strategy)
     }
 }
 
+static cadre_status give_id(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)user;
+    return cadre_tensor_from_f32((float)cadre_replica_id(replica), &outputs[0]);
+}
+
+/* Where the outputs of a step are, and their sum. */
+static void check_results(struct conformance_case *self, cadre_strategy *strategy)
+{
+    const json_t *wanted = json_object_get(self->expect, "result_devices");
+    cadre_per_replica *ids = NULL;
+    cadre_tensor *total = NULL;
+    if (wanted == NULL || self->verdict != VERDICT_PASSED ||
+        !case_ok(self, cadre_run(strategy, give_id, NULL, NULL, 1, &ids), "cadre_run")) {
+        return;
+    }
+    json_t *list = case_keep(self, json_array(), case_release_json);
+    for (uint32_t i = 0; i < cadre_per_replica_count(ids); i++) {
+        json_array_append_new(
+            list, json_string(cadre_tensor_device(cadre_local_results(ids, 0)[i])));
+    }
+    if (!case_equal(self, "the results", wanted, list) ||
+        !case_ok(self, cadre_reduce(strategy, CADRE_SUM, ids, CADRE_AXIS_NONE, &total), "reduce")) {
+        return;
+    }
+    case_keep(self, total, case_release_tensor);
+    json_t *device = case_keep(self, json_string(cadre_tensor_device(total)), case_release_json);
+    case_equal(self, "the sum", json_object_get(self->expect, "reduced_device"), device);
+}
+
 /* Devices that the program names, on this host. */
 static void check_named(
     struct conformance_case *self, const json_t *names, bool central, const char *parameter)
@@ -136,6 +168,7 @@ static void check_named(
         return;
     }
     check_lists(self, strategy);
+    check_results(self, strategy);
     json_t *n = case_keep(
         self, json_integer(cadre_strategy_num_replicas_in_sync(strategy)), case_release_json);
     cadre_strategy_release(strategy);
@@ -227,17 +260,19 @@ static cadre_tensor *zeros(
 static cadre_status look_at_pieces(
     cadre_replica *replica, cadre_tensor *tensor, const cadre_placement *placement)
 {
-    int32_t gpu = cadre_replica_gpu(replica);
     bool all = placement->kind != CADRE_PLACEMENT_ASSIGNED;
     for (uint32_t i = 0; i < placement->pieces; i++) {
         uint32_t device = all ? i : placement->logical_device;
         cadre_tensor *piece;
         CADRE_TRY(cadre_placement_piece(tensor, placement, device, &piece));
-        int32_t is = cadre_tensor_gpu(piece);
+        const char *is = cadre_tensor_device(piece);
         cadre_tensor_release(piece);
-        if (is != (gpu < 0 ? -1 : gpu + (int32_t)device)) {
-            return cadre_fail(CADRE_INTERNAL,
-                "the piece of logical device %u of a replica on GPU %d is on %d", device, gpu, is);
+        char wanted[CADRE_DEVICE_NAME_BYTES];
+        CADRE_TRY(cadre_logical_device_name(
+            replica, cadre_replica_gpu(replica) < 0 ? 0 : device, wanted));
+        if (strcmp(is, wanted) != 0) {
+            return cadre_fail(CADRE_INTERNAL, "the piece of logical device %u is on %s, not on %s",
+                device, is, wanted);
         }
     }
     return CADRE_OK;

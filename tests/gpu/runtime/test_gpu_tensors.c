@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors in a device's memory, and what is refused of them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cadre/preprocessing.h"
@@ -52,15 +53,18 @@ static void tensors_go_there_and_come_back(void **state)
     for (uint32_t i = 0; i <= last(); i++) {
         cadre_tensor *there = on(device_at(i), 6, values);
         cadre_tensor *back = NULL;
-        assert_int_equal(cadre_tensor_gpu(there), (int)i);
+        char name[CADRE_DEVICE_NAME_BYTES];
+        snprintf(name, sizeof name, "/job:localhost/replica:0/task:0/device:GPU:%u", i);
+        assert_string_equal(cadre_tensor_device(there), name);
         assert_int_equal(cadre_tensor_bytes(there), 24);
         assert_public_ok(cadre_tensor_copy_to_host(there, &back));
-        assert_int_equal(cadre_tensor_gpu(back), -1);
+        assert_string_equal(
+            cadre_tensor_device(back), "/job:localhost/replica:0/task:0/device:CPU:0");
         training_assert_f32(back, 6, values);
         cadre_tensor_release(back);
         cadre_tensor_release(there);
     }
-    assert_int_equal(cadre_tensor_gpu(NULL), -1);
+    assert_string_equal(cadre_tensor_device(NULL), "");
     cadre_tensor *none = (cadre_tensor *)&state;
     assert_public_error(cadre_tensor_copy_to_host(NULL, &none), CADRE_INVALID_ARGUMENT, "'tensor'");
     assert_null(none);
@@ -83,7 +87,7 @@ static void large_copies_go_in_pieces(void **state)
     assert_ok(tensor_copy_to(device_at(0), tensor, &there, &error), &error);
     cadre_tensor *elsewhere;
     assert_ok(tensor_copy_to(device_at(last()), there, &elsewhere, &error), &error);
-    assert_int_equal(cadre_tensor_gpu(elsewhere), last());
+    assert_int_equal(training_gpu_of(elsewhere), last());
     assert_ok(tensor_copy_to(NULL, elsewhere, &back, &error), &error);
     assert_memory_equal(cadre_tensor_const_data(back), bytes, (size_t)dims[0]);
     cadre_tensor_release(tensor);
@@ -102,11 +106,11 @@ static void views_share_a_devices_memory(void **state)
     assert_public_ok(cadre_tensor_view_rows(there, 1, 2, &view));
     assert_ptr_equal(cadre_tensor_data(view), (char *)cadre_tensor_data(there) + 4);
     cadre_tensor_release(there); /* the view keeps it */
-    assert_int_equal(cadre_tensor_gpu(view), last());
+    assert_int_equal(training_gpu_of(view), last());
     gpu_assert_f32(device_at(last()), cadre_tensor_const_data(view), 2, values + 1);
     cadre_tensor *copy;
     assert_public_ok(cadre_tensor_copy(view, &copy));
-    assert_int_equal(cadre_tensor_gpu(copy), last());
+    assert_int_equal(training_gpu_of(copy), last());
     cadre_tensor_release(view);
     gpu_assert_f32(device_at(last()), cadre_tensor_const_data(copy), 2, values + 1);
     cadre_tensor_release(copy);
@@ -196,8 +200,8 @@ static cadre_status make_tensors(
     CADRE_TRY(cadre_tensor_create_on(replica, CADRE_F32, 1, dims, &zero));
     CADRE_TRY(cadre_tensor_copy_to(replica, host, &copy));
     cadre_tensor_release(host);
-    assert_int_equal(cadre_tensor_gpu(zero), gpus[cadre_replica_local_id(replica)]);
-    assert_int_equal(cadre_tensor_gpu(copy), gpus[cadre_replica_local_id(replica)]);
+    assert_int_equal(training_gpu_of(zero), gpus[cadre_replica_local_id(replica)]);
+    assert_int_equal(training_gpu_of(copy), gpus[cadre_replica_local_id(replica)]);
     gpu_assert_f32(tensor_device(zero), cadre_tensor_const_data(zero), 2, zeros);
     gpu_assert_f32(tensor_device(copy), cadre_tensor_const_data(copy), 2, values);
     cadre_tensor_release(zero);

@@ -128,9 +128,9 @@ static cadre_status step(
         CADRE_TRY(reduce(replica, subject, outputs));
     }
     for (int i = 0; i < 2; i++) {
-        if (cadre_tensor_gpu(outputs[i]) != cadre_replica_gpu(replica)) {
+        if (training_gpu_of(outputs[i]) != cadre_replica_gpu(replica)) {
             return cadre_fail(CADRE_INTERNAL, "result %d of call %d is on GPU %d", i,
-                (int)subject->call, (int)cadre_tensor_gpu(outputs[i]));
+                (int)subject->call, (int)training_gpu_of(outputs[i]));
         }
     }
     return CADRE_OK;

@@ -66,7 +66,7 @@ static cadre_status check_split(
     for (uint32_t d = 0; d < PAIR; d++) {
         cadre_tensor *piece;
         CADRE_TRY(cadre_placement_piece(tensor, &placement, d, &piece));
-        REQUIRE(cadre_tensor_gpu(piece) == cadre_replica_gpu(replica) + (int32_t)d);
+        REQUIRE(training_gpu_of(piece) == cadre_replica_gpu(replica) + (int32_t)d);
         REQUIRE(cadre_tensor_dim(piece, 0) == rows && cadre_tensor_dim(piece, 1) == columns);
         CADRE_TRY(check_block(piece, d / (uint32_t)along_columns * rows,
             d % (uint32_t)along_columns * columns, cadre_tensor_dim(tensor, 1),
@@ -86,19 +86,19 @@ static cadre_status check_whole(cadre_replica *replica, cadre_tensor *tensor)
     REQUIRE(piece == tensor);
     cadre_tensor_release(piece);
     CADRE_TRY(cadre_placement_piece(tensor, &placement, 1, &piece));
-    REQUIRE(piece != tensor && cadre_tensor_gpu(piece) == cadre_replica_gpu(replica) + 1);
+    REQUIRE(piece != tensor && training_gpu_of(piece) == cadre_replica_gpu(replica) + 1);
     CADRE_TRY(check_block(piece, 0, 0, cadre_tensor_dim(tensor, 1), id));
     cadre_tensor *back;
     CADRE_TRY(cadre_tensor_copy_to(replica, piece, &back));
     cadre_tensor_release(piece);
-    REQUIRE(cadre_tensor_gpu(back) == cadre_replica_gpu(replica));
+    REQUIRE(training_gpu_of(back) == cadre_replica_gpu(replica));
     CADRE_TRY(check_block(back, 0, 0, cadre_tensor_dim(tensor, 1), id));
     cadre_tensor_release(back);
     CADRE_TRY(cadre_assign_to_logical_device(replica, tensor, 1, &placement));
     REQUIRE_ERROR(
         cadre_placement_piece(tensor, &placement, 0, &piece), CADRE_NOT_FOUND, "assigned to 1");
     CADRE_TRY(cadre_placement_piece(tensor, &placement, 1, &piece));
-    REQUIRE(cadre_tensor_gpu(piece) == cadre_replica_gpu(replica) + 1);
+    REQUIRE(training_gpu_of(piece) == cadre_replica_gpu(replica) + 1);
     cadre_tensor_release(piece);
     return CADRE_OK;
 }
@@ -118,7 +118,7 @@ static cadre_status check_host(cadre_replica *replica)
     REQUIRE(piece == tensor);
     cadre_tensor_release(piece);
     CADRE_TRY(cadre_tensor_copy_to_logical(replica, 1, tensor, &piece));
-    REQUIRE(cadre_tensor_gpu(piece) == cadre_replica_gpu(replica) + 1);
+    REQUIRE(training_gpu_of(piece) == cadre_replica_gpu(replica) + 1);
     cadre_tensor_release(piece);
     cadre_tensor_release(tensor);
     REQUIRE_ERROR(cadre_tensor_create_on_logical(replica, 2, CADRE_F32, 0, NULL, &piece),
@@ -205,7 +205,7 @@ static cadre_status look(cadre_replica *replica, uint32_t logical_device, void *
     cadre_tensor *zeros;
     CADRE_TRY(cadre_tensor_create_on_logical(
         replica, logical_device, CADRE_F32, 1, (const int64_t[]){4}, &zeros));
-    REQUIRE(cadre_tensor_gpu(zeros) == gpu);
+    REQUIRE(training_gpu_of(zeros) == gpu);
     int failed = step_kernel_add(cadre_logical_stream(replica, logical_device),
         cadre_tensor_data(zeros), cadre_tensor_data(zeros), 1, 4);
     cadre_tensor_release(zeros);

@@ -118,6 +118,26 @@ static void gpus_that_are_not_connected_are_told_of_once(void **state)
 
 /* --- batches --- */
 
+/* Whatever is enabled. */
+static void the_process_lists_its_gpus(void **state)
+{
+    (void)state;
+    const char *const *devices;
+    const char *const *again;
+    uint32_t gpus = cadre_gpu_count(NULL);
+    uint32_t count;
+    assert_public_ok(cadre_devices(CADRE_PHYSICAL_DEVICES, &devices, &count));
+    assert_int_equal(count, 1 + gpus);
+    assert_non_null(strstr(devices[0], "device:CPU:0"));
+    for (uint32_t i = 0; i < gpus; i++) {
+        char end[32];
+        snprintf(end, sizeof end, "device:GPU:%u", i);
+        assert_string_equal(strstr(devices[1 + i], "device:"), end);
+    }
+    assert_public_ok(cadre_devices(CADRE_LOGICAL_DEVICES, &again, &count));
+    assert_ptr_equal(again[count - 1], devices[gpus]);
+}
+
 struct reading {
     cadre_input_options options;
     bool on_host;
@@ -131,11 +151,11 @@ static cadre_status read_step(
 {
     const struct reading *reading = user;
     int32_t wanted = reading->on_host ? -1 : cadre_replica_gpu(replica);
-    if (cadre_tensor_gpu(inputs[0]) != wanted) {
+    if (training_gpu_of(inputs[0]) != wanted) {
         return cadre_fail(
-            CADRE_INTERNAL, "its input is on GPU %d", (int)cadre_tensor_gpu(inputs[0]));
+            CADRE_INTERNAL, "its input is on GPU %d", (int)training_gpu_of(inputs[0]));
     }
-    if (reading->strings && cadre_tensor_gpu(inputs[1]) != -1) {
+    if (reading->strings && training_gpu_of(inputs[1]) != -1) {
         return cadre_fail(CADRE_INTERNAL, "its strings are on a GPU");
     }
     outputs[0] = cadre_tensor_retain(inputs[0]);
@@ -323,7 +343,7 @@ static void values_of_devices_are_combined_on_the_host(void **state)
         reduce_all(strategies[i], results[i]);
     }
     for (int i = 0; i < RESULTS; i++) {
-        assert_int_equal(cadre_tensor_gpu(results[0][i]), -1);
+        assert_int_equal(training_gpu_of(results[0][i]), -1);
         step_assert_same(results[0][i], results[1][i]);
         cadre_tensor_release(results[0][i]);
         cadre_tensor_release(results[1][i]);
@@ -339,7 +359,7 @@ static cadre_status merge(cadre_strategy *strategy, cadre_per_replica *const inp
 {
     (void)user;
     int32_t gpu = step_gpus > 1 ? 1 : -1;
-    if (cadre_tensor_gpu(cadre_local_results(inputs[0], 0)[1]) != gpu) {
+    if (training_gpu_of(cadre_local_results(inputs[0], 0)[1]) != gpu) {
         return cadre_fail(CADRE_INTERNAL, "the input of replica 1 is not on GPU %d", (int)gpu);
     }
     return cadre_reduce_to(strategy, CADRE_SUM, inputs[0], NULL, &outputs[0]);
@@ -371,6 +391,7 @@ int main(int argc, char **argv)
 {
     step_program_begin(argc, argv);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_process_lists_its_gpus),
         cmocka_unit_test(a_replica_knows_its_device),
         cmocka_unit_test(gpus_that_are_not_connected_are_told_of_once),
         cmocka_unit_test(batches_are_where_they_are_to_be),

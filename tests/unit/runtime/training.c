@@ -105,3 +105,10 @@ cadre_variable *training_variable(cadre_strategy *strategy)
         cadre_variable_create(strategy, "v", CADRE_F32, 1, (int64_t[]){2}, NULL, &variable));
     return variable;
 }
+
+int32_t training_gpu_of(const cadre_tensor *tensor)
+{
+    cadre_device_spec spec;
+    cadre_status status = cadre_device_parse(cadre_tensor_device(tensor), &spec);
+    return status == CADRE_OK && strcmp(spec.type, "GPU") == 0 ? spec.index : -1;
+}

@@ -38,6 +38,9 @@ cadre_variable *training_variable(cadre_strategy *strategy);
 cadre_tensor *training_f32(size_t count, const float *values);
 cadre_tensor *training_i32(size_t count, const int32_t *values);
 
+/* The number of the GPU that it is on; -1: none. */
+int32_t training_gpu_of(const cadre_tensor *tensor);
+
 /* Its elements must be these. */
 void training_assert_f32(const cadre_tensor *tensor, size_t count, const float *values);
 

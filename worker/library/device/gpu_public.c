@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of cadre/gpu.h that need no replica. */
+ * GPUs and devices of tensors: what needs no replica. */
 #include "cadre/gpu.h"
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
+#include "worker/library/device/device_here.h"
+#include "worker/library/device/tensor_struct.h"
 
 uint32_t cadre_gpu_count(const char **ret_reason)
 {
@@ -13,10 +15,14 @@ uint32_t cadre_gpu_count(const char **ret_reason)
     return device_count();
 }
 
-int32_t cadre_tensor_gpu(const cadre_tensor *tensor)
+const char *cadre_tensor_device(const cadre_tensor *tensor)
 {
+    if (tensor == NULL) {
+        return "";
+    }
     const struct device *device = tensor_device(tensor);
-    return device != NULL ? (int32_t)device->index : -1;
+    return device != NULL ? device_here_name(DEVICE_HERE_GPU, device->index)
+                          : device_here_name(DEVICE_HERE_PROCESSOR, tensor->processor);
 }
 
 cadre_status cadre_tensor_copy_to_host(const cadre_tensor *tensor, cadre_tensor **ret_tensor)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/device/device_here.h"
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_references.h"
@@ -122,8 +123,11 @@ cadre_tensor *tensor_new_header(enum tensor_memory_kind kind, size_t bytes, cadr
 {
     cadre_tensor *tensor = tensor_memory_get(kind, bytes);
     if (tensor != NULL) {
-        *tensor = (cadre_tensor){
-            .dtype = dtype, .rank = (uint16_t)rank, .kind = (uint8_t)kind, .block_bytes = bytes};
+        *tensor = (cadre_tensor){.dtype = dtype,
+            .rank = (uint8_t)rank,
+            .processor = device_here_preferred(),
+            .kind = (uint8_t)kind,
+            .block_bytes = bytes};
         atomic_init(&tensor->references, 1);
         if (rank > 0) {
             memcpy(tensor->dims, dims, rank * sizeof dims[0]);

@@ -20,9 +20,10 @@ enum tensor_elements {
 struct cadre_tensor {
     _Atomic uint64_t references; /* all in the lower half, the library's in the upper one */
     cadre_dtype dtype;
-    uint16_t rank;
-    uint8_t elements; /* enum tensor_elements */
-    uint8_t kind;     /* of the block that this header begins: enum tensor_memory_kind */
+    uint8_t rank;
+    uint8_t processor; /* of the host, that it is of; 0 of one on a device */
+    uint8_t elements;  /* enum tensor_elements */
+    uint8_t kind;      /* of the block that this header begins: enum tensor_memory_kind */
     int64_t dims[CADRE_RANK_MAX];
     int64_t count;
     size_t bytes;
@@ -31,6 +32,8 @@ struct cadre_tensor {
     cadre_tensor *holds;   /* what must live as long: the owner of `data`, or of strings' bytes */
     struct device *device; /* whose memory `data` is in, got for this tensor; NULL: the host's */
 };
+
+_Static_assert(CADRE_RANK_MAX <= UINT8_MAX, "a rank fits its field");
 
 /* One over memory of the program, which gets it back when the last reference goes. */
 struct tensor_over {

@@ -9,18 +9,13 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "worker/library/device/device_here.h"
 #include "worker/library/device/device_name.h"
 #include "worker/library/runtime/strategy/device_list.h"
 
 /* What there is for this process to use. */
 struct device_inventory {
     uint32_t gpus;
-};
-
-/* The task whose devices these are. */
-struct device_host {
-    char job[64];
-    int32_t task;
 };
 
 /* All that a list may name: the first call looks for the plugin. */
@@ -48,5 +43,10 @@ cadre_status devices_of_count(const struct device_inventory *inventory,
 cadre_status devices_of_names(const struct device_inventory *inventory,
     const struct device_host *host, const char *function, const char *const names[], size_t count,
     struct device_list *ret_list, struct cadre_error *error);
+
+/* The devices for people, without the task, which is this one: "CPU:0, CPU:1"; of many the first
+ * few. Returns `text`. */
+#define DEVICES_TEXT_BYTES 128
+const char *devices_text(const struct device_list *list, char text[DEVICES_TEXT_BYTES]);
 
 #endif

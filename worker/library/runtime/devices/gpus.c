@@ -88,10 +88,15 @@ static void name_host(const char *device, char ret_name[CADRE_DEVICE_NAME_BYTES]
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->devices.count == strategy->local_replicas);
+    if (strategy->parameter.count > 0) {
+        device_here_has(device_here_processor_of(strategy->parameter.names[0]) + 1U);
+    }
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
         CADRE_ASSERT(strategy->replicas[i].device == NULL);
         name_host(strategy->devices.names[i], strategy->devices_part->host_name);
+        strategy->replicas[i].processor = device_here_processor_of(strategy->devices.names[i]);
+        device_here_has(strategy->replicas[i].processor + 1U);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));
         }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The chief's strategy: one replica, and a crew that begins and ends with it. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
@@ -74,16 +73,13 @@ static cadre_status check_partitioner(
 
 /* --- its beginning --- */
 
-static cadre_status shape_of(const struct environment *environment,
-    const cadre_parameter_server_options *options, struct strategy_shape *ret_shape,
-    struct cadre_error *error)
+static cadre_status shape_of(const cadre_parameter_server_options *options,
+    struct strategy_shape *ret_shape, struct cadre_error *error)
 {
     CADRE_ASSERT(crew_current() == NULL);
     static const char *const devices[] = {"CPU:0"};
     const struct device_inventory inventory = devices_inventory();
-    struct device_host host = {.task = 0};
-    snprintf(
-        host.job, sizeof host.job, "%s", environment->role == ROLE_CHIEF ? "chief" : "localhost");
+    const struct device_host host = program_host();
     *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
@@ -115,7 +111,7 @@ static cadre_status create(const cadre_parameter_server_options *options,
     if (options != NULL) {
         CADRE_TRY(check_partitioner(&options->partitioner, error));
     }
-    CADRE_TRY(shape_of(environment, options, &shape, error));
+    CADRE_TRY(shape_of(options, &shape, error));
     CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
     cadre_status status =
         chief_begin(strategy->crew, strategy, environment->role == ROLE_NONE, error);

@@ -36,9 +36,30 @@ const struct cluster_member *program_cluster(void)
     return program.cluster;
 }
 
+struct device_host program_host(void)
+{
+    const struct environment *environment = &program.environment;
+    bool job = environment->attached || environment->tasks > 1;
+    struct device_host host = {.task = job ? (int32_t)environment->slot : 0};
+    if (environment->role != ROLE_NONE) {
+        host.task = (int32_t)environment->index;
+    }
+    snprintf(host.job, sizeof host.job, "%s",
+        environment->role != ROLE_NONE ? role_name(environment->role)
+        : job                          ? "worker"
+                                       : "localhost");
+    return host;
+}
+
 bool program_cluster_met(void)
 {
     return program.taken;
+}
+
+static void name_devices(void)
+{
+    const struct device_host host = program_host();
+    device_here_set(&host);
 }
 
 /* Takes `member` over; NULL: the program is a job by itself. */
@@ -59,6 +80,7 @@ static void set_member(struct cluster_member *member)
     if (member != NULL) {
         cluster_address_host(&member->own, environment->mesh_host);
     }
+    name_devices();
 }
 
 bool program_has_parts(void)
@@ -87,6 +109,7 @@ static void set_choice(const struct cluster_choice *choice)
     if (choice->idle_server) {
         program.environment.role = ROLE_SERVER;
         program.environment.index = choice->index;
+        name_devices();
     }
 }
 
@@ -129,6 +152,7 @@ cadre_status program_begin(struct cadre_error *error)
         set_choice(&choice);
     }
     program.initialised = true;
+    name_devices();
     return CADRE_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef CADRE_RUNTIME_PROGRAM_H
 #define CADRE_RUNTIME_PROGRAM_H
 
+#include "worker/library/device/device_here.h"
 #include "worker/library/runtime/cluster/cluster_member.h"
 #include "worker/library/runtime/border/environment.h"
 #include "worker/library/runtime/task/session.h"
@@ -28,6 +29,9 @@ cadre_status program_choose_part(enum cluster_part part, struct cadre_error *err
 
 /* Whether a strategy may still choose among the parts of a cluster with ps tasks. */
 bool program_has_parts(void);
+
+/* This task as the names of its devices have it: of a job by its slot, which it keeps. */
+struct device_host program_host(void);
 
 /* Whether a strategy has had that cluster's session. */
 bool program_cluster_met(void);

@@ -78,6 +78,7 @@ struct cadre_replica {
     uint32_t id;
     uint32_t local;
     struct device *device;   /* whose memory its tensors are in; NULL: the host's */
+    uint8_t processor;       /* of the host, that what its function makes there is of */
     bool active;             /* its function is running */
     atomic_uint doing;       /* enum replica_doing */
     atomic_uint collectives; /* begun in this step */

@@ -8,6 +8,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
+#include "worker/library/device/device_here.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/scope.h"
@@ -214,8 +215,10 @@ static cadre_status call_program(cadre_strategy *strategy, const struct merge_ar
     struct scope scope = scope_aside();
     cadre_error_publish(&none);
     context_merge_enter(&frame, strategy);
+    uint8_t processor = device_here_prefer(0);
     cadre_status status =
         argument_status(arrival->function(strategy, inputs, outputs, arrival->user));
+    device_here_prefer(processor);
     context_merge_leave(&frame);
     cadre_status balance = scope_back(&scope, "cadre_merge_call", &open);
     if (status != CADRE_OK) {

@@ -3,6 +3,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
+#include "worker/library/device/device_here.h"
 #include "worker/library/device/tensor_references.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -65,10 +66,12 @@ static cadre_status run_function(struct run *run, cadre_replica *replica)
     const cadre_strategy *strategy = replica->strategy;
     struct cadre_error missed;
     enum tensor_memory_kind memory = value_memory_enter(strategy);
+    uint8_t processor = device_here_prefer(replica->processor);
     cadre_status status = participants_bind(strategy, replica, &replica->error);
     if (status == CADRE_OK) {
         status = call_function(run, replica, &replica->error);
     }
+    device_here_prefer(processor);
     value_memory_leave(memory);
     participants_returned(strategy, replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
