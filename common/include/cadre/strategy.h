@@ -65,7 +65,8 @@ typedef struct cadre_strategy cadre_strategy;
  * cadre_init was not called, a task of a job has its strategy or had it already, or the tasks have
  * different numbers of replicas. UNAVAILABLE, ABORTED, DEADLINE_EXCEEDED: the worker daemon or
  * another task did not come or went away. RESOURCE_EXHAUSTED: no memory, no more threads, or more
- * than 64 strategies. (TF_CONFIG.) */
+ * than 64 strategies. In a program that was started by hand on a terminal a line on stderr says
+ * which devices it is on. (TF_CONFIG.) */
 CADRE_API cadre_status cadre_strategy_default(cadre_strategy **ret_strategy);
 
 /* One replica, on the device of that name (cadre/device.h: "CPU:0"): the same program without any

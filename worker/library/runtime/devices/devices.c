@@ -160,3 +160,22 @@ cadre_status devices_of_names(const struct device_inventory *inventory,
     }
     return CADRE_OK;
 }
+
+const char *devices_text(const struct device_list *list, char text[DEVICES_TEXT_BYTES])
+{
+    enum { MOST = 8 }; /* names of at most 8 bytes, as GPU:255 */
+    uint32_t shown = list->count > MOST ? MOST : list->count;
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < shown; i++) {
+        const char *device = strstr(list->pointers[i], "/device:");
+        CADRE_ASSERT(device != NULL);
+        used += (size_t)snprintf(text + used, DEVICES_TEXT_BYTES - used, "%s%s", i == 0 ? "" : ", ",
+            device + strlen("/device:"));
+        CADRE_ASSERT(used < DEVICES_TEXT_BYTES);
+    }
+    if (shown < list->count) {
+        snprintf(text + used, DEVICES_TEXT_BYTES - used, " and %u others", list->count - shown);
+    }
+    return text;
+}

@@ -3,13 +3,13 @@
  * started with counts. */
 #include "cadre/strategy.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cadre/parameter_server.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
@@ -25,19 +25,6 @@ struct request {
     size_t device_count;
     const char *parameter; /* NULL: the host's processor */
 };
-
-/* This task as device names have it: of a job by its slot, which it keeps. A crew's only strategy
- * is its chief's. */
-static struct device_host host_of(const struct environment *environment)
-{
-    bool job = environment->attached || environment->tasks > 1;
-    struct device_host host = {.task = job ? (int32_t)environment->slot : 0};
-    snprintf(host.job, sizeof host.job, "%s",
-        environment->role != ROLE_NONE ? "chief"
-        : job                          ? "worker"
-                                       : "localhost");
-    return host;
-}
 
 static cadre_status check_tasks(
     const struct request *request, const struct environment *environment, struct cadre_error *error)
@@ -72,7 +59,7 @@ static cadre_status choose_devices(const struct request *request,
     const struct environment *environment, struct device_list *ret_list, struct cadre_error *error)
 {
     CADRE_ASSERT(request->devices != NULL || request->device_count == 0);
-    const struct device_host host = host_of(environment);
+    const struct device_host host = program_host();
     if (request->devices == NULL) {
         const struct device_inventory inventory = devices_inventory_default();
         gpus_hint_idle(environment);
@@ -98,19 +85,38 @@ static cadre_status choose_devices(const struct request *request,
 
 /* Central storage alone has one. */
 static cadre_status choose_parameter(const struct request *request,
-    const struct environment *environment, const struct device_list *compute,
-    struct device_list *ret_list, struct cadre_error *error)
+    const struct device_list *compute, struct device_list *ret_list, struct cadre_error *error)
 {
     CADRE_ASSERT(compute->count > 0);
     if (request->kind != STRATEGY_CENTRAL_STORAGE) {
         return CADRE_OK;
     }
-    const struct device_host host = host_of(environment);
+    const struct device_host host = program_host();
     const struct device_inventory all = devices_inventory_default();
     const char *only = all.gpus == 1 && compute->count == 1 ? compute->names[0] : "CPU:0";
     const char *const names[] = {request->parameter != NULL ? request->parameter : only};
     const struct device_inventory inventory = inventory_for(names, 1);
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
+}
+
+/* To the one who sits before it. */
+static void tell_devices(const cadre_strategy *strategy)
+{
+    static const char *const kinds[] = {[STRATEGY_ONE_DEVICE] = "a strategy of one device",
+        [STRATEGY_MIRRORED] = "a mirrored strategy",
+        [STRATEGY_MULTI_WORKER_MIRRORED] = "a strategy of several tasks",
+        [STRATEGY_CENTRAL_STORAGE] = "a strategy with central storage"};
+    char replicas[DEVICES_TEXT_BYTES];
+    char variables[DEVICES_TEXT_BYTES];
+    CADRE_ASSERT(strategy->kind != STRATEGY_PARAMETER_SERVER);
+    if (!strategy->environment->by_hand || !show_redraws()) {
+        return;
+    }
+    const struct device_list *stored = strategy_parameter_devices(strategy);
+    bool apart = stored != &strategy->devices;
+    show_note("%s: its replicas here are on %s%s%s", kinds[strategy->kind],
+        devices_text(&strategy->devices, replicas), apart ? ", its variables on " : "",
+        apart ? devices_text(stored, variables) : "");
 }
 
 static cadre_status create(
@@ -126,13 +132,14 @@ static cadre_status create(
     }
     CADRE_TRY(check_tasks(request, environment, error));
     CADRE_TRY(choose_devices(request, environment, &shape.devices, error));
-    cadre_status status =
-        choose_parameter(request, environment, &shape.devices, &shape.parameter, error);
+    cadre_status status = choose_parameter(request, &shape.devices, &shape.parameter, error);
     if (status != CADRE_OK) {
         device_list_clear(&shape.devices);
         return status;
     }
-    return strategy_create(&shape, request->function, &call, ret_strategy, error);
+    CADRE_TRY(strategy_create(&shape, request->function, &call, ret_strategy, error));
+    tell_devices(*ret_strategy);
+    return CADRE_OK;
 }
 
 static cadre_status create_public(const struct request *request, cadre_strategy **ret_strategy)
