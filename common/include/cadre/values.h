@@ -82,8 +82,10 @@ CADRE_API cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_a
     uint32_t argument_count, cadre_per_replica **ret_values);
 
 /* A value of one component whose replicas have these tensors: one for each local replica, in order,
- * of which a reference more is taken. Cross-replica context. (The regrouping of what replicas
- * return; tf.distribute.DistributedValues.) */
+ * of which a reference more is taken. Or one tensor alone, which is a single value: its only local
+ * result is the tensor itself, and what needs the values of several replicas refuses it.
+ * Cross-replica context. (The regrouping of what replicas return; tf.distribute.DistributedValues;
+ * tf.distribute.Strategy.experimental_local_results of a single value.) */
 CADRE_API cadre_status cadre_values_from_tensors(cadre_strategy *strategy,
     cadre_tensor *const tensors[], uint32_t tensor_count, cadre_per_replica **ret_values);
 

@@ -199,6 +199,14 @@ CADRE_API const void *cadre_variable_read(
  * cadre_variable_read gives NULL. (print.) */
 CADRE_API cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file);
 
+/* All components of this task as they are now: *ret_values has one tensor for each, a copy in the
+ * memory of the host, and is the caller's to release. Of a regular variable, an aggregating one and
+ * CADRE_STRING it has one. No collective; between steps, in the function of cadre_merge_call, and
+ * of a regular variable anywhere. FAILED_PRECONDITION in a replica function and in an update, where
+ * others write. RESOURCE_EXHAUSTED. (tf.distribute.Strategy.experimental_local_results.) */
+CADRE_API cadre_status cadre_variable_local_results(
+    const cadre_variable *variable, cadre_per_replica **ret_values);
+
 /* Reads of aggregating variables between enter and leave give what the first of them gave, even
  * after writes: a copy of it, valid until leave. A scope entered in cross-replica context holds for
  * the thread and for the replicas that run meanwhile; one entered in a replica function for that

@@ -129,7 +129,8 @@ void area_local_results(struct conformance_case *self)
         case_skip(self, "no values");
         return;
     }
-    cadre_strategy *strategy = case_strategy(self, (uint32_t)json_array_size(list));
+    cadre_strategy *strategy =
+        case_strategy(self, plain != NULL ? 2 : (uint32_t)json_array_size(list));
     if (strategy != NULL && case_values(self, strategy, list, case_dtype_of(list), &values)) {
         case_equal(self, "the results", json_object_get(self->expect, "tuple"),
             case_results(self, values, 0));

@@ -315,6 +315,17 @@ static json_t *components_of(
                : NULL;
 }
 
+/* The same from outside of a step. */
+static json_t *local_results_of(struct conformance_case *self, const cadre_variable *variable)
+{
+    cadre_per_replica *values = NULL;
+    if (!case_ok(self, cadre_variable_local_results(variable, &values), "the local results")) {
+        return NULL;
+    }
+    case_keep(self, values, case_release_values);
+    return case_results(self, values, 0);
+}
+
 static json_t *cross_read(struct conformance_case *self, cadre_variable *variable)
 {
     cadre_tensor *value = NULL;
@@ -408,6 +419,8 @@ static void check(struct conformance_case *self, cadre_strategy *strategy, cadre
     if (json_object_get(expect, "components") != NULL) {
         case_equal(self, "the components", json_object_get(expect, "components"),
             components_of(self, strategy, variable));
+        case_equal(self, "the local results", json_object_get(expect, "components"),
+            local_results_of(self, variable));
     }
     if (json_object_get(expect, "components_after") != NULL) {
         case_equal(

@@ -51,6 +51,13 @@ static void assert_value(const cadre_variable *variable, float wanted)
         gpu_assert_f32(variable->components[i].device, variable->components[i].value, COUNT, all);
     }
     gpu_assert_f32(NULL, cadre_variable_read(NULL, variable), COUNT, all);
+    cadre_per_replica *results;
+    assert_public_ok(cadre_variable_local_results(variable, &results));
+    assert_int_equal(cadre_per_replica_count(results), variable->component_count);
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        training_assert_f32(cadre_local_results(results, 0)[i], COUNT, all);
+    }
+    cadre_per_replica_release(results);
 }
 
 static cadre_status look(

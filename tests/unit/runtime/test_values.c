@@ -264,8 +264,8 @@ static void what_does_not_fit_is_named(void **state)
         "component 0 of the value holds scalars, which cannot be reduced along an axis; give no "
         "axis (cadre_reduce: CADRE_AXIS_NONE)");
     cadre_per_replica_release(other);
-    assert_public_error(cadre_values_from_tensors(strategy, scalars, 1, &other),
-        CADRE_INVALID_ARGUMENT, "1 tensors were given for the 2 replicas");
+    assert_public_error(cadre_values_from_tensors(strategy, scalars, 3, &other),
+        CADRE_INVALID_ARGUMENT, "3 tensors were given for the 2 replicas");
     for (int i = 0; i < 2; i++) {
         cadre_tensor_release(words[i]);
         cadre_tensor_release(scalars[i]);

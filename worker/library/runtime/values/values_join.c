@@ -195,9 +195,10 @@ cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *c
     if (status == CADRE_OK) {
         status = argument_require(tensors, __func__, "tensors", &error);
     }
-    if (status == CADRE_OK && tensor_count != strategy->local_replicas) {
+    if (status == CADRE_OK && tensor_count != strategy->local_replicas && tensor_count != 1) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "%u tensors were given for the %u replicas of this task; give one for each",
+            "%u tensors were given for the %u replicas of this task; give one for each, or one "
+            "alone",
             tensor_count, strategy->local_replicas);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < tensor_count; i++) {
