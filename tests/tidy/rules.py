@@ -162,6 +162,7 @@ LAYERS = {
                                                           "worker/library/runtime/collectives/",
                                                           "worker/library/runtime/variables/"],
     "worker/library/runtime/reductions/": BASE + PUBLIC + ["worker/library/device/",
+                                                           "worker/library/input/user_call.h",
                                                            "worker/library/preprocessing/reals.h",
                                                            "worker/library/runtime/border/border.h",
                                                            "worker/library/runtime/strategy/",

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cross-device operations: which is the default, and what is packed together. */
+ * Cross-device operations: which is chosen, packs, and those of a program's own. */
+#include <stdio.h>
 #include <string.h>
 
 #include "areas.h"
 #include "replicas.h"
+
+/* --- those of the library --- */
 
 static json_t *choice_of(const cadre_cross_device_ops *ops)
 {
@@ -80,9 +83,168 @@ static void packs(struct conformance_case *self)
     case_equal(self, "the packs", json_object_get(self->expect, "pack_lengths"), got);
 }
 
+/* --- a program's own: they sum, and note that they were called --- */
+
+static cadre_status sum_value(const cadre_cross_device_value *value)
+{
+    cadre_tensor *sum;
+    CADRE_TRY(cadre_tensor_copy(value->tensors[0], &sum));
+    float *at = cadre_tensor_data(sum);
+    for (uint32_t i = 1; i < value->tensor_count; i++) {
+        const float *more = cadre_tensor_const_data(value->tensors[i]);
+        for (int64_t e = 0; e < cadre_tensor_count(sum); e++) {
+            at[e] += more[e];
+        }
+    }
+    for (uint32_t i = 0; i < value->device_count; i++) {
+        value->ret_tensors[i] = cadre_tensor_retain(sum);
+    }
+    cadre_tensor_release(sum);
+    return CADRE_OK;
+}
+
+/* Its name, and how many values it was given to how many devices each. */
+static void note_call(
+    json_t *called, const char *name, const cadre_cross_device_value values[], uint32_t count)
+{
+    json_t *devices = json_array();
+    for (uint32_t i = 0; i < values[0].device_count; i++) {
+        const char *device = strstr(values[0].devices[i], "device:");
+        json_array_append_new(devices, json_string(device == NULL ? "?" : device + 7));
+    }
+    json_array_append_new(called, json_pack("[s, i, o]", name, (int)count, devices));
+}
+
+static cadre_status own_reduce(
+    cadre_reduce_op op, const cadre_cross_device_value *value, void *user)
+{
+    (void)op;
+    note_call(user, "reduce_implementation", value, 1);
+    return sum_value(value);
+}
+
+static cadre_status own_batch(
+    cadre_reduce_op op, const cadre_cross_device_value values[], uint32_t count, void *user)
+{
+    (void)op;
+    note_call(user, "batch_reduce_implementation", values, count);
+    for (uint32_t i = 0; i < count; i++) {
+        CADRE_TRY(sum_value(&values[i]));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status own_broadcast(const cadre_cross_device_value *value, void *user)
+{
+    note_call(user, "broadcast_implementation", value, 1);
+    return sum_value(value);
+}
+
+/* One value: a list for the replicas, or one tensor that all of them have. */
+static bool take_value(struct conformance_case *self, cadre_strategy *strategy, const json_t *given,
+    uint32_t replicas, cadre_per_replica **ret_value)
+{
+    const json_t *each = json_object_get(given, "per_replica");
+    if (each != NULL) {
+        return case_values(self, strategy, each, CADRE_F32, ret_value);
+    }
+    cadre_tensor *same[REPLICAS_MAX];
+    if (!case_tensor(self, json_object_get(given, "mirrored"), CADRE_F32, &same[0])) {
+        return false;
+    }
+    for (uint32_t i = 1; i < replicas; i++) {
+        same[i] = same[0];
+    }
+    return case_ok(
+               self, cadre_values_from_tensors(strategy, same, replicas, ret_value), "values") &&
+           case_keep(self, *ret_value, case_release_values) != NULL;
+}
+
+#define VALUES_MAX 8
+
+struct own {
+    cadre_strategy *strategy;
+    cadre_reduce_op op;
+    uint32_t count;
+    cadre_per_replica *values[VALUES_MAX];
+    cadre_destinations to[VALUES_MAX];
+    const char *devices[REPLICAS_MAX];
+};
+
+static bool take_own(struct conformance_case *self, struct own *own)
+{
+    const json_t *values = json_object_get(self->given, "values");
+    const json_t *names = json_object_get(self->given, "destinations");
+    json_int_t replicas = 0;
+    cadre_status status = CADRE_OK;
+    own->count = (uint32_t)json_array_size(values);
+    if (own->count < 1 || own->count > VALUES_MAX || json_array_size(names) > REPLICAS_MAX ||
+        !case_number(self, self->given, "num_replicas", 1, REPLICAS_MAX, 1, &replicas) ||
+        !case_op(self, &own->op, &status) || status != CADRE_OK) {
+        return case_skip(self, "values that are not known");
+    }
+    own->strategy = case_strategy(self, (uint32_t)replicas);
+    for (uint32_t i = 0; own->strategy != NULL && i < own->count; i++) {
+        if (!take_value(self, own->strategy, json_array_get(values, i), (uint32_t)replicas,
+                &own->values[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        own->devices[i] = json_string_value(json_array_get(names, i));
+    }
+    for (uint32_t i = 0; i < own->count && names != NULL; i++) {
+        own->to[i] = (cadre_destinations){
+            .devices = own->devices, .device_count = (uint32_t)json_array_size(names)};
+    }
+    return own->strategy != NULL;
+}
+
+static cadre_status call_own(
+    const char *name, const struct own *own, cadre_per_replica *ret_results[])
+{
+    if (strcmp(name, "batch_reduce_to") == 0) {
+        return cadre_batch_reduce_to(own->strategy, own->op,
+            (const cadre_per_replica *const *)own->values, own->to, own->count, ret_results);
+    }
+    return strcmp(name, "reduce_to") == 0
+               ? cadre_reduce_to(own->strategy, own->op, own->values[0], own->to, ret_results)
+               : cadre_broadcast_to(own->strategy, cadre_local_results(own->values[0], 0)[0],
+                     own->to, ret_results);
+}
+
+static void own_functions(struct conformance_case *self)
+{
+    struct own own = {.count = 0};
+    cadre_per_replica *results[VALUES_MAX] = {NULL};
+    const char *name = json_string_value(json_object_get(self->given, "call"));
+    json_t *called = case_keep(self, json_array(), case_release_json);
+    if (!take_own(self, &own)) {
+        return;
+    }
+    const cadre_cross_device_ops ops = {.kind = CADRE_CROSS_DEVICE_OWN,
+        .own = {.reduce = own_reduce,
+            .batch_reduce = own_batch,
+            .broadcast = own_broadcast,
+            .user = called}};
+    if (name == NULL ||
+        !case_ok(self, cadre_strategy_set_cross_device_ops(own.strategy, &ops), "the functions") ||
+        !case_verdict(self, call_own(name, &own, results), name)) {
+        return;
+    }
+    json_t *got = case_keep(self, json_array(), case_release_json);
+    for (uint32_t i = 0; i < own.count && results[i] != NULL; i++) {
+        case_keep(self, results[i], case_release_values);
+        json_array_append(got, case_results(self, results[i], 0));
+    }
+    case_equal(self, "the calls", json_object_get(self->expect, "called"), called);
+    case_equal(self, "the results", json_object_get(self->expect, "results"), got);
+}
+
 void area_cross_device_ops(struct conformance_case *self)
 {
-    static const char *const known[] = {"query", "queries", "sizes_bytes", "bytes_per_pack", NULL};
+    static const char *const known[] = {"query", "queries", "sizes_bytes", "bytes_per_pack", "call",
+        "op", "num_replicas", "values", "destinations", NULL};
     const char *query = json_string_value(json_object_get(self->given, "query"));
     if (!case_knows(self, self->given, known)) {
         return;
@@ -91,6 +253,8 @@ void area_cross_device_ops(struct conformance_case *self)
         default_choice(self);
     } else if (query != NULL && strcmp(query, "pack") == 0) {
         packs(self);
+    } else if (query != NULL && strcmp(query, "own_functions") == 0) {
+        own_functions(self);
     } else {
         case_skip(self, "the query is not known");
     }

@@ -28,7 +28,7 @@ static const struct {
     {"cluster_spec", area_cluster_spec, {"results", "each", "valid", ERRORS}},
     {"compute_batch_size", area_compute_batch_size, {"results"}},
     {"coordinator", area_coordinator, {"joins", "fetch", "reads", "done", ERRORS}},
-    {"cross_device_ops", area_cross_device_ops, {"results", "pack_lengths", ERRORS}},
+    {"cross_device_ops", area_cross_device_ops, {"results", "pack_lengths", "called", ERRORS}},
     {"dataset_from_function", area_dataset_from_function, {STEPS}},
     {"device_name", area_device_name, {"results", ERRORS}},
     {"distribute_dataset", area_distribute_dataset, {STEPS}},

@@ -9,6 +9,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/reductions/destinations.h"
+#include "worker/library/runtime/reductions/own_ops.h"
 #include "worker/library/runtime/reductions/reduce_to.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
@@ -62,10 +63,10 @@ static size_t next_pack(const cadre_per_replica *const values[], size_t count, s
     size_t length = 0;
     size_t bytes = 0;
     uint32_t components = 0;
-    bool plain = reduce_to_is_plain(values[0]);
+    bool plain = per_replica_all_plain(values[0]);
     while (length < count && (most_bytes == 0 || bytes <= most_bytes) &&
            components + values[length]->components <= CADRE_ELEMENT_TENSORS_MAX &&
-           reduce_to_is_plain(values[length]) == plain) {
+           per_replica_all_plain(values[length]) == plain) {
         components += values[length]->components;
         bytes += bytes_of(values[length++]);
     }
@@ -100,6 +101,74 @@ static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
     return CADRE_OK;
 }
 
+/* The values of a batch that functions of the program's own take. */
+struct own_batch {
+    uint32_t taken;
+    uint32_t *from; /* which ones of the batch */
+    const cadre_per_replica **values;
+    cadre_destinations *destinations;
+    cadre_per_replica **results;
+};
+
+static cadre_status own_batch_open(
+    uint32_t most, struct own_batch *batch, struct cadre_error *error)
+{
+    batch->from = calloc((size_t)most + 1, sizeof *batch->from);
+    batch->values = calloc((size_t)most + 1, sizeof(cadre_per_replica *));
+    batch->destinations = calloc((size_t)most + 1, sizeof *batch->destinations);
+    batch->results = calloc((size_t)most + 1, sizeof(cadre_per_replica *));
+    return batch->from != NULL && batch->values != NULL && batch->destinations != NULL &&
+                   batch->results != NULL
+               ? CADRE_OK
+               : cadre_error_set(
+                     error, CADRE_RESOURCE_EXHAUSTED, "no memory for a batch of %u values", most);
+}
+
+static void own_batch_close(struct own_batch *batch)
+{
+    free(batch->from);
+    free(batch->values);
+    free(batch->destinations);
+    free(batch->results);
+}
+
+/* Functions of the program's own get all that they take at once; the others go one by one. */
+static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *const values[], const cadre_destinations destinations[],
+    const uint32_t places[], uint32_t count, cadre_per_replica *ret_values[],
+    struct cadre_error *error)
+{
+    struct own_batch batch = {.taken = 0};
+    cadre_status status = own_batch_open(count, &batch, error);
+    for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
+        const cadre_destinations *to = destinations == NULL ? NULL : &destinations[i];
+        cadre_tensor *results[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+        if (own_ops_take(strategy, values[i], to)) {
+            batch.from[batch.taken] = i;
+            batch.destinations[batch.taken] = to == NULL ? (cadre_destinations){0} : *to;
+            batch.values[batch.taken++] = values[i];
+            continue;
+        }
+        status = reduce_pack(strategy, op, values + i, 1, results, error);
+        if (status == CADRE_OK) {
+            status = destinations_place(
+                places[i], values[i]->components, results, &ret_values[i], error);
+        }
+    }
+    if (status == CADRE_OK && batch.taken > 0) {
+        const struct own_values own = {.values = batch.values,
+            .destinations = batch.destinations,
+            .count = batch.taken,
+            .batch = true};
+        status = own_ops_reduce(strategy, "cadre_batch_reduce_to", op, &own, batch.results, error);
+    }
+    for (uint32_t i = 0; status == CADRE_OK && i < batch.taken; i++) {
+        ret_values[batch.from[i]] = batch.results[i];
+    }
+    own_batch_close(&batch);
+    return status;
+}
+
 static cadre_status batch_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     uint32_t count, cadre_per_replica *ret_values[], struct cadre_error *error)
@@ -114,7 +183,10 @@ static cadre_status batch_reduce(cadre_strategy *strategy, cadre_reduce_op op,
         CADRE_TRY(destinations_count(
             strategy, destinations == NULL ? NULL : &destinations[i], &places[i], error));
     }
-    cadre_status status = reduce_batch(strategy, op, values, places, count, ret_values, error);
+    cadre_status status =
+        own_ops_take(strategy, NULL, NULL)
+            ? reduce_batch_own(strategy, op, values, destinations, places, count, ret_values, error)
+            : reduce_batch(strategy, op, values, places, count, ret_values, error);
     for (uint32_t i = 0; status != CADRE_OK && i < count; i++) {
         cadre_per_replica_release(ret_values[i]);
         ret_values[i] = NULL;

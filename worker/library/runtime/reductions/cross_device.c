@@ -10,6 +10,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
+#include "worker/library/runtime/reductions/own_ops.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/devices/devices.h"
@@ -85,7 +86,7 @@ cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
 static cadre_status check_ops(
     const cadre_strategy *strategy, const cadre_cross_device_ops *ops, struct cadre_error *error)
 {
-    if (ops->kind < CADRE_CROSS_DEVICE_AUTO || ops->kind > CADRE_CROSS_DEVICE_COLLECTIVE) {
+    if (ops->kind < CADRE_CROSS_DEVICE_AUTO || ops->kind > CADRE_CROSS_DEVICE_OWN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is not a kind of cross-device operation; use one of CADRE_CROSS_DEVICE_*",
             (int)ops->kind);
@@ -96,15 +97,16 @@ static cadre_status check_ops(
             "%d is not an implementation of collectives; use one of CADRE_COMMUNICATION_*",
             (int)ops->implementation);
     }
-    bool here = ops->kind == CADRE_CROSS_DEVICE_ONE_DEVICE ||
-                ops->kind == CADRE_CROSS_DEVICE_HIERARCHICAL_COPY;
-    if (here && strategy->environment->tasks > 1) {
+    static const char *const here[] = {
+        [CADRE_CROSS_DEVICE_ONE_DEVICE] = "CADRE_CROSS_DEVICE_ONE_DEVICE",
+        [CADRE_CROSS_DEVICE_HIERARCHICAL_COPY] = "CADRE_CROSS_DEVICE_HIERARCHICAL_COPY",
+        [CADRE_CROSS_DEVICE_OWN] = "CADRE_CROSS_DEVICE_OWN"};
+    if (here[ops->kind] != NULL && strategy->environment->tasks > 1) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s is for replicas of one task and this job has %u; use CADRE_CROSS_DEVICE_COLLECTIVE",
-            ops->kind == CADRE_CROSS_DEVICE_ONE_DEVICE ? "CADRE_CROSS_DEVICE_ONE_DEVICE"
-                                                       : "CADRE_CROSS_DEVICE_HIERARCHICAL_COPY",
-            strategy->environment->tasks);
+            here[ops->kind], strategy->environment->tasks);
     }
+    CADRE_TRY(own_ops_check(ops, error));
     cadre_device_spec spec;
     return ops->reduce_to_device == NULL ? CADRE_OK
                                          : device_name_parse(ops->reduce_to_device, &spec, error);

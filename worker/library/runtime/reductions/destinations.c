@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/reductions/destinations.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -19,13 +20,12 @@ static bool has_device(const cadre_strategy *strategy, const char *name)
     return has;
 }
 
-/* A device of this task: one of the replicas', or its processor. */
-static cadre_status check_device(
-    const cadre_strategy *strategy, const char *device, struct cadre_error *error)
+/* The canonical name of a device of this task: one of the replicas', or its processor. */
+static cadre_status name_device(const cadre_strategy *strategy, const char *device,
+    char name[CADRE_DEVICE_NAME_BYTES], struct cadre_error *error)
 {
     cadre_device_spec spec;
     cadre_device_spec own;
-    char name[CADRE_DEVICE_NAME_BYTES];
     CADRE_TRY(argument_require(device, "cadre_reduce_to", "destinations", error));
     CADRE_TRY(device_name_parse(device, &spec, error));
     CADRE_TRY(device_name_parse(strategy->devices.pointers[0], &own, error));
@@ -70,12 +70,61 @@ cadre_status destinations_count(const cadre_strategy *strategy,
         CADRE_TRY(
             argument_require(destinations->devices, "cadre_reduce_to", "destinations", error));
         for (uint32_t i = 0; i < destinations->device_count; i++) {
-            CADRE_TRY(check_device(strategy, destinations->devices[i], error));
+            char name[CADRE_DEVICE_NAME_BYTES];
+            CADRE_TRY(name_device(strategy, destinations->devices[i], name, error));
         }
         *ret_places = destinations->device_count;
     }
     *ret_places = *ret_places == 0 ? 1 : *ret_places;
     return CADRE_OK;
+}
+
+/* The canonical name of one of the places, which were counted. */
+static cadre_status name_place(const cadre_strategy *strategy,
+    const cadre_destinations *destinations, uint32_t place, char name[CADRE_DEVICE_NAME_BYTES],
+    struct cadre_error *error)
+{
+    if (destinations->device_count > 0) {
+        return name_device(strategy, destinations->devices[place], name, error);
+    }
+    const char *device = destinations->variable != NULL
+                             ? cadre_variable_device(destinations->variable, place)
+                             : strategy->devices.pointers[place];
+    CADRE_ASSERT(device != NULL);
+    snprintf(name, CADRE_DEVICE_NAME_BYTES, "%s", device);
+    return CADRE_OK;
+}
+
+cadre_status destinations_list(const cadre_strategy *strategy,
+    const cadre_destinations *destinations, struct device_list *ret_list, struct cadre_error *error)
+{
+    const cadre_destinations everywhere = {0};
+    uint32_t places = 0;
+    *ret_list = (struct device_list){0};
+    CADRE_TRY(destinations_count(strategy, destinations, &places, error));
+    CADRE_TRY(device_list_make(places, ret_list, error));
+    for (uint32_t i = 0; i < places; i++) {
+        cadre_status status = name_place(strategy,
+            destinations == NULL ? &everywhere : destinations, i, ret_list->names[i], error);
+        if (status != CADRE_OK) {
+            device_list_clear(ret_list);
+            return status;
+        }
+    }
+    return CADRE_OK;
+}
+
+bool destinations_are(const cadre_strategy *strategy, const cadre_destinations *destinations)
+{
+    struct cadre_error ignored;
+    uint32_t places = 0;
+    char name[CADRE_DEVICE_NAME_BYTES];
+    const cadre_destinations everywhere = {0};
+    return destinations_count(strategy, destinations, &places, &ignored) == CADRE_OK &&
+           places == 1 &&
+           name_place(strategy, destinations == NULL ? &everywhere : destinations, 0, name,
+               &ignored) == CADRE_OK &&
+           strcmp(name, strategy->devices.pointers[0]) == 0;
 }
 
 cadre_status destinations_place(uint32_t places, uint32_t components, cadre_tensor *tensors[],

@@ -7,6 +7,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/reductions/cross_device.h"
 #include "worker/library/runtime/reductions/destinations.h"
+#include "worker/library/runtime/reductions/own_ops.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
@@ -23,6 +24,7 @@ cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *functio
             "use cadre_all_reduce before it",
             function, strategy->environment->tasks);
     }
+    CADRE_TRY(own_ops_outside(strategy, function, error));
     return strategy_check(strategy, error);
 }
 
@@ -62,15 +64,6 @@ static cadre_status reduce_locally(const cadre_strategy *strategy, cadre_cross_d
         ret_tensors[i] = NULL;
     }
     return status;
-}
-
-bool reduce_to_is_plain(const cadre_per_replica *value)
-{
-    bool plain = true;
-    for (uint32_t i = 0; i < value->components; i++) {
-        plain = plain && cadre_per_replica_is_plain(value, i);
-    }
-    return plain;
 }
 
 static cadre_status reduce_mirrored(const cadre_strategy *strategy, cadre_reduce_op op,
@@ -119,7 +112,7 @@ static cadre_status reduce_here(cadre_strategy *strategy, const char *function, 
     cadre_dtype dtype = cadre_tensor_dtype(cadre_local_results(value, 0)[0]);
     bool alone = strategy->environment->tasks <= 1;
     CADRE_TRY(cross_device_choose(strategy, dtype, &ops, error));
-    if (alone && strategy->local_replicas > 1 && reduce_to_is_plain(value)) {
+    if (alone && strategy->local_replicas > 1 && per_replica_all_plain(value)) {
         return reduce_mirrored(strategy, op, value, ret_tensors, error);
     }
     if (ops.kind != CADRE_CROSS_DEVICE_COLLECTIVE || context_merging()) {
@@ -138,30 +131,37 @@ cadre_status reduce_to_one(cadre_strategy *strategy, const char *function, cadre
     return status;
 }
 
+/* By functions of the program's own, or as they were chosen of ours. */
+static cadre_status reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
+    const cadre_per_replica *value, const cadre_destinations *destinations,
+    cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    static const char function[] = "cadre_reduce_to";
+    cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
+    uint32_t places = 0;
+    CADRE_TRY(reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)value, error));
+    CADRE_TRY(destinations_count(strategy, destinations, &places, error));
+    if (own_ops_take(strategy, value, destinations)) {
+        const struct own_values own = {.values = &value, .destinations = destinations, .count = 1};
+        return own_ops_reduce(strategy, function, op, &own, ret_value, error);
+    }
+    CADRE_TRY(reduce_to_one(strategy, function, op, value, tensors, error));
+    return destinations_place(places, value->components, tensors, ret_value, error);
+}
+
 cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, const cadre_destinations *destinations,
     cadre_per_replica **ret_value)
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
-    uint32_t places = 0;
     cadre_status status = argument_require(ret_value, __func__, "ret_value", &error);
     if (status == CADRE_OK) {
         *ret_value = NULL;
         status = reduce_to_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)value, &error);
-    }
-    if (status == CADRE_OK) {
-        status = destinations_count(strategy, destinations, &places, &error);
-    }
-    if (status == CADRE_OK) {
-        status = reduce_to_one(strategy, __func__, op, value, tensors, &error);
-    }
-    if (status == CADRE_OK) {
-        status = destinations_place(places, value->components, tensors, ret_value, &error);
+        status = reduce_to(strategy, op, value, destinations, ret_value, &error);
     }
     return border(status, &error);
 }
@@ -183,7 +183,9 @@ cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
     if (status == CADRE_OK) {
         status = destinations_count(strategy, destinations, &places, &error);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && own_ops_broadcast(strategy)) {
+        status = own_ops_broadcast_to(strategy, tensor, destinations, ret_value, &error);
+    } else if (status == CADRE_OK) {
         cadre_tensor *tensors[1] = {cadre_tensor_retain(tensor)};
         status = destinations_place(places, 1, tensors, ret_value, &error);
     }

@@ -3,8 +3,6 @@
 #ifndef CADRE_RUNTIME_REDUCE_TO_H
 #define CADRE_RUNTIME_REDUCE_TO_H
 
-#include <stdbool.h>
-
 #include "cadre/cross_device.h"
 #include "cadre/replica.h"
 #include "common/base/error.h"
@@ -19,9 +17,6 @@ cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *functio
 /* INVALID_ARGUMENT: it cannot be reduced so. */
 cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
     cadre_per_replica *value, struct cadre_error *error);
-
-/* Whether each component is the same tensor on all replicas. */
-bool reduce_to_is_plain(const cadre_per_replica *value);
 
 /* The results of one value that was checked, one for each component. */
 cadre_status reduce_to_one(cadre_strategy *strategy, const char *function, cadre_reduce_op op,

@@ -10,6 +10,7 @@
 struct reductions_part {
     cadre_cross_device_ops cross_device;            /* how values get from device to device */
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
+    bool own_runs; /* functions of the program's own, that cross_device has */
 };
 
 extern const struct participant reductions_participant;

@@ -88,6 +88,9 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 /* The place of one tensor. */
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
 
+/* Whether each component is the same tensor on all replicas. */
+bool per_replica_all_plain(const cadre_per_replica *value);
+
 /* The value with its tensors in the memory of the host: one more reference where all of them are,
  * else a new one with copies of those on devices, which are waited for. */
 cadre_status values_on_host(

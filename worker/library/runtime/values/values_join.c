@@ -231,3 +231,12 @@ bool cadre_per_replica_is_plain(const cadre_per_replica *value, uint32_t compone
     }
     return plain;
 }
+
+bool per_replica_all_plain(const cadre_per_replica *value)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < value->components; i++) {
+        plain = plain && cadre_per_replica_is_plain(value, i);
+    }
+    return plain;
+}
