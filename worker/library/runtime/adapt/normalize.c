@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mean and variance of a whole dataset. The moments of the blocks are merged in the order of the
+ * blocks: the same bits whoever read them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cadre/preprocessing.h"
+#include "cadre/reduce.h"
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/preprocessing/normalization.h"
+#include "worker/library/preprocessing/reals.h"
+#include "worker/library/runtime/adapt/adaption.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/collectives/collective.h"
+
+#define BLOCK_ELEMENTS 4
+#define BLOCKS_MAX     256
+#define BLOCKS_MIN     8
+#define ROUND_WORDS                                                                                \
+    (1 << 20) /* numbers that are told in a round, where that gives more                           \
+                 than the fewest blocks */
+
+struct normalizing {
+    struct adaption base;
+    int32_t axis; /* from the end */
+    bool one;
+    size_t features;
+    size_t words;    /* of the moments of one block */
+    double *total;   /* of the rounds before */
+    double *scratch; /* [local replicas][words] */
+    double *told;  /* [local replicas][blocks][words]: this round's, before and after it is told */
+    double *found; /* [blocks][words] this round's that this task has found */
+    char told_as[32];
+};
+
+/* --- one block --- */
+
+static void empty_block(struct adaption *adaption, uint64_t block)
+{
+    struct normalizing *self = (struct normalizing *)adaption;
+    memset(self->found + block * self->words, 0, self->words * sizeof self->found[0]);
+}
+
+static cadre_status add_element(struct adaption *adaption, uint32_t local, uint64_t block,
+    const cadre_element *element, uint64_t number, struct cadre_error *error)
+{
+    struct normalizing *self = (struct normalizing *)adaption;
+    const cadre_tensor *tensor =
+        adaption->component < element->count ? element->tensors[adaption->component] : NULL;
+    struct moments_layout layout;
+    if (tensor == NULL || !reals_possible(cadre_tensor_dtype(tensor)) ||
+        !normalization_layout(
+            cadre_tensor_rank(tensor), cadre_tensor_dims(tensor), self->one, self->axis, &layout) ||
+        layout.features != self->features) {
+        char shape[TENSOR_SHAPE_TEXT_BYTES];
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "element %" PRIu64 ": component %" PRIu32 " is %s, which is not %zu features along "
+            "axis %" PRId32 " as in the first elements",
+            number, adaption->component,
+            tensor_shape_text(cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor),
+                cadre_tensor_dims(tensor), shape),
+            self->features, self->axis);
+    }
+    double *part = self->scratch + local * self->words;
+    moments_of(tensor, &layout, part);
+    moments_merge(self->found + block * self->words, part, self->features);
+    return CADRE_OK;
+}
+
+/* --- one round --- */
+
+static double *told_by(const struct normalizing *self, uint32_t local)
+{
+    return self->told + local * self->base.blocks * self->words;
+}
+
+static cadre_status prepare(const cadre_strategy *strategy, struct adaption *adaption,
+    uint32_t local, struct cadre_error *error)
+{
+    (void)error;
+    struct normalizing *self = (struct normalizing *)adaption;
+    double *told = told_by(self, local);
+    memset(told, 0, adaption->blocks * self->words * sizeof told[0]);
+    for (uint64_t block = 0; block < adaption->blocks; block++) {
+        if (adaption_is_told(strategy, adaption, local, block)) {
+            memcpy(told + block * self->words, self->found + block * self->words,
+                self->words * sizeof told[0]);
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Each block is 0 but on one replica, so their sum is that one's bits. */
+static cadre_status tell(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
+    uint64_t key, struct cadre_error *error)
+{
+    const struct normalizing *self = (const struct normalizing *)adaption;
+    const struct mesh_buffer sum = {.data = told_by(self, local),
+        .bytes = adaption->blocks * self->words * sizeof(double),
+        .dtype = MESH_F64};
+    return collective_sum(strategy, local, &sum, 1, key, error);
+}
+
+static cadre_status put_together(struct adaption *adaption, struct cadre_error *error)
+{
+    (void)error;
+    struct normalizing *self = (struct normalizing *)adaption;
+    for (uint64_t block = 0; block < adaption->blocks; block++) {
+        moments_merge(self->total, self->told + block * self->words, self->features);
+    }
+    return CADRE_OK;
+}
+
+static const struct adaption_ops normalize_ops = {
+    .empty = empty_block,
+    .add = add_element,
+    .prepare = prepare,
+    .tell = tell,
+    .put_together = put_together,
+};
+
+/* --- all of it --- */
+
+static cadre_status check_component(const cadre_tensor_spec *tensor,
+    const cadre_adapt_options *options, struct normalizing *self, struct cadre_error *error)
+{
+    self->one = options->axis == CADRE_AXIS_NONE;
+    self->axis = self->one || options->axis == 0 ? -1 : options->axis;
+    char shape[TENSOR_SHAPE_TEXT_BYTES];
+    tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, shape);
+    if (!reals_possible(tensor->dtype)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %" PRIu32 " is %s; numbers have a mean, so map it to numbers first",
+            options->component, shape);
+    }
+    int64_t at = (int64_t)tensor->rank + self->axis;
+    if (!self->one && (self->axis >= 0 || at < 0)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %" PRIu32 " is %s, which has no axis %" PRId32
+            " (they are counted from the end: the last one is -1)",
+            options->component, shape, self->axis);
+    }
+    int64_t features = self->one ? 1 : tensor->dims[at];
+    if (features < 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %" PRIu32 " is %s, whose size along axis %" PRId32
+            " is not one number of features; choose another axis",
+            options->component, shape, self->axis);
+    }
+    self->features = (size_t)features;
+    return CADRE_OK;
+}
+
+static cadre_status set_up(
+    const cadre_strategy *strategy, struct normalizing *self, struct cadre_error *error)
+{
+    struct adaption *base = &self->base;
+    CADRE_ASSERT(self->features > 0);
+    self->words = MOMENTS_WORDS(self->features);
+    base->block_elements = BLOCK_ELEMENTS;
+    base->blocks = BLOCKS_MAX;
+    while (base->blocks > BLOCKS_MIN && base->blocks * self->words > ROUND_WORDS) {
+        base->blocks /= 2;
+    }
+    base->key = collective_key(self->features, base->blocks * self->words);
+    snprintf(self->told_as, sizeof self->told_as, "%zu features", self->features);
+    base->told_as = self->told_as;
+    size_t words = base->blocks * self->words;
+    self->total = calloc(self->words, sizeof *self->total);
+    self->scratch = calloc(self->words * strategy->local_replicas, sizeof *self->scratch);
+    self->told = calloc(words * strategy->local_replicas, sizeof *self->told);
+    self->found = calloc(words, sizeof *self->found);
+    if (self->total == NULL || self->scratch == NULL || self->told == NULL || self->found == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the moments of %zu features", self->features);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status make(const struct normalizing *self, cadre_normalization **ret_normalization,
+    struct cadre_error *error)
+{
+    double count = *moments_count(self->total);
+    double *variance = moments_squares(self->total, self->features);
+    if (count == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the dataset has no number in its component %" PRIu32 ", and nothing has no mean",
+            self->base.component);
+    }
+    for (size_t f = 0; f < self->features; f++) {
+        variance[f] /= count;
+    }
+    return normalization_make(moments_mean(self->total), variance, self->features, self->one,
+        self->axis, ret_normalization, error);
+}
+
+static cadre_status adapt(cadre_strategy *strategy, struct normalizing *self,
+    const cadre_adapt_options *options, cadre_normalization **ret_normalization,
+    struct cadre_error *error)
+{
+    cadre_tensor_spec spec;
+    self->base.component = options->component;
+    CADRE_TRY(adaption_check(&self->base, &spec, error));
+    CADRE_TRY(check_component(&spec, options, self, error));
+    CADRE_TRY(set_up(strategy, self, error));
+    CADRE_TRY(adaption_run(strategy, &self->base, error));
+    return make(self, ret_normalization, error);
+}
+
+cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
+    const cadre_adapt_options *options, cadre_normalization **ret_normalization)
+{
+    STRATEGY_CALL call = {0};
+    static const cadre_adapt_options defaults = {0};
+    struct cadre_error error = {0};
+    struct normalizing self = {
+        .base = {.ops = &normalize_ops, .name = "cadre_normalization_adapt", .data = data}};
+    cadre_status status =
+        argument_require(ret_normalization, __func__, "ret_normalization", &error);
+    if (status == CADRE_OK) {
+        *ret_normalization = NULL;
+        status = strategy_enter(strategy, __func__, &call, &error);
+    }
+    if (status == CADRE_OK) {
+        status = adapt(
+            strategy, &self, options == NULL ? &defaults : options, ret_normalization, &error);
+    }
+    adaption_end(&self.base);
+    free(self.total);
+    free(self.scratch);
+    free(self.told);
+    free(self.found);
+    cadre_dataset_release(data);
+    return border(status, &error);
+}
