@@ -46,13 +46,18 @@ typedef struct cadre_lookup_options {
      */
     const char *oov_string;
     const int64_t *oov_integer;
+    /* How many ids there may be, mask and OOV with them; 0: any number. (max_tokens.) */
+    int64_t max_tokens;
+    /* Of cadre_lookup_adapt: of the dataset's elements. */
+    uint32_t component;
 } cadre_lookup_options;
 
 /* Ids of a vocabulary: the mask's first (where there is one), then the OOV ids, then the tokens' in
  * their order. `tokens`: CADRE_STRING or an integer type, rank 1, copied. `options` may be NULL.
  * INVALID_ARGUMENT names the token: it stands there twice, or is the mask's or OOV's; or there is
- * none at all, or over 2^31. RESOURCE_EXHAUSTED: no memory (a token takes its own
- * bytes and about 40, an integer about 30). (StringLookup, IntegerLookup: vocabulary.) */
+ * none at all, or over 2^31, or more than max_tokens has room for. RESOURCE_EXHAUSTED: no memory (a
+ * token takes its own bytes and about 40, an integer about 30). (StringLookup, IntegerLookup:
+ * vocabulary.) */
 CADRE_API cadre_status cadre_lookup_create(
     const cadre_tensor *tokens, const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
@@ -65,6 +70,26 @@ CADRE_API cadre_status cadre_lookup_strings(const char *const tokens[], size_t c
  * names the line: it is empty, no integer, or a token that stood there before. NOT_FOUND: no such
  * file. RESOURCE_EXHAUSTED: more than 4 GiB. */
 CADRE_API cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
+    const cadre_lookup_options *options, cadre_lookup **ret_lookup);
+
+/* Finds the vocabulary of a dataset (rows or batches of them, in any shape; epoch 0), with all
+ * tasks of the job, which all call it: each counts the tokens of its part, once. The more frequent
+ * tokens come first; of those that are equally frequent the greater ones (high integers before low
+ * ones, strings byte by byte, "b" before "a"), which is the order of tf.keras. With max_tokens the
+ * rest is left out, and OOV from then on. The mask, and the OOV token ("[UNK]", -1), are not
+ * counted where they stand in the data. All tasks come to the same vocabulary, at any number of
+ * tasks.
+ *
+ * Collective, outside of steps; when a task is lost meanwhile, one joins, or the job goes on from a
+ * checkpoint, it is as with cadre_normalization_adapt. Each task holds all different tokens in
+ * memory while it counts, so a larger vocabulary is better found once and kept: cadre_lookup_file.
+ *
+ * Consumes one reference of `data`, also on error; `options` may be NULL. The component is
+ * CADRE_STRING or of an integer type. Cross-replica context. INVALID_ARGUMENT: no such component,
+ * another type, a dataset without an end or without a token. ABORTED: another task could not read
+ * its part; the message says which, and why. Else the errors of the dataset.
+ * (StringLookup.adapt, IntegerLookup.adapt.) */
+CADRE_API cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_lookup_options *options, cadre_lookup **ret_lookup);
 
 /* A plain table: element i of `keys` (CADRE_STRING or an integer type, rank 1, no key twice) has

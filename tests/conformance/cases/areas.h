@@ -25,6 +25,7 @@ void area_element_spec(struct conformance_case *self);
 void area_input_options(struct conformance_case *self);
 void area_values_from_function(struct conformance_case *self);
 void area_lookup(struct conformance_case *self);
+void area_preprocessing(struct conformance_case *self);
 
 /* area_reduce.c: values of replicas made one */
 void area_reduce(struct conformance_case *self);

@@ -13,7 +13,7 @@
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/stage.h"
 
-enum { ELEMENTS = 2500, STEPS = 6 };
+enum { ELEMENTS = 2500, TOKENS = 20000, STEPS = 6 };
 
 static bool is_killed_at(int64_t element)
 {
@@ -24,11 +24,8 @@ static bool is_killed_at(int64_t element)
            strtoul(getenv("STAGE_LIFE"), NULL, 10) == life;
 }
 
-/* Numbers whose sum depends on the order in which they are added. */
-static cadre_status spread(const cadre_element *in, cadre_element *ret_out, void *user)
+static cadre_status read_number(int64_t number)
 {
-    (void)user;
-    int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
     if (is_killed_at(number)) {
         raise(SIGKILL);
     }
@@ -37,10 +34,32 @@ static cadre_status spread(const cadre_element *in, cadre_element *ret_out, void
         return cadre_fail(
             CADRE_DATA_LOSS, "numbers.txt, line %lld at offset 77: it is torn", (long long)number);
     }
+    return CADRE_OK;
+}
+
+/* Numbers whose sum depends on the order in which they are added. */
+static cadre_status spread(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    CADRE_TRY(read_number(number));
     const double values[2] = {1.0 / (double)(number + 3), (double)(number % 17) * 1e5 + 0.1};
     const int64_t dims[1] = {2};
     ret_out->count = 1;
     return cadre_tensor_from_data(CADRE_F64, 1, dims, values, &ret_out->tensors[0]);
+}
+
+/* Words, of which some come more often than others, and many equally often. */
+static cadre_status say(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    int64_t number = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    CADRE_TRY(read_number(number));
+    char text[32];
+    const cadre_string word = {text,
+        (size_t)snprintf(text, sizeof text, "w%lld", (long long)(number * number % 1009 % 501))};
+    ret_out->count = 1;
+    return cadre_tensor_from_data(CADRE_STRING, 0, NULL, &word, &ret_out->tensors[0]);
 }
 
 static cadre_status step(
@@ -53,15 +72,11 @@ static cadre_status step(
     return CADRE_OK;
 }
 
-static int program(void)
+static void adapt_normalization(cadre_strategy *strategy)
 {
-    cadre_strategy *strategy;
-    cadre_variable *steps;
     cadre_normalization *normalization;
     cadre_tensor *mean;
     cadre_tensor *variance;
-    CADRE_CHECK(cadre_init(NULL, NULL));
-    CADRE_CHECK(cadre_strategy_multi_worker_mirrored(2, &strategy));
     CADRE_CHECK(cadre_normalization_adapt(strategy,
         cadre_dataset_map(cadre_dataset_range(0, ELEMENTS, 1), spread, NULL, NULL), NULL,
         &normalization));
@@ -72,6 +87,45 @@ static int program(void)
     cadre_tensor_release(mean);
     cadre_tensor_release(variance);
     cadre_normalization_release(normalization);
+}
+
+/* Its size, and the tokens in their order: the first ones, and a sum over all. */
+static void adapt_lookup(cadre_strategy *strategy)
+{
+    cadre_lookup *lookup;
+    cadre_tensor *tokens;
+    cadre_tensor *ids;
+    const cadre_lookup_options options = {.max_tokens = 200};
+    CADRE_CHECK(cadre_lookup_adapt(strategy,
+        cadre_dataset_map(cadre_dataset_range(0, TOKENS, 1), say, NULL, NULL), &options, &lookup));
+    const int64_t size = cadre_lookup_size(lookup);
+    int64_t all[200];
+    for (int64_t i = 0; i < size; i++) {
+        all[i] = i;
+    }
+    CADRE_CHECK(cadre_tensor_from_data(CADRE_I64, 1, &size, all, &ids));
+    CADRE_CHECK(cadre_lookup_invert(lookup, ids, &tokens));
+    const cadre_string *words = cadre_tensor_const_data(tokens);
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < size; i++) {
+        for (size_t k = 0; k < words[i].size; k++) {
+            sum = sum * 31 + (uint64_t)words[i].bytes[k];
+        }
+    }
+    printf("%lld %.*s %.*s %llu\n", (long long)size, (int)words[1].size, words[1].bytes,
+        (int)words[2].size, words[2].bytes, (unsigned long long)sum);
+    cadre_tensor_release(tokens);
+    cadre_tensor_release(ids);
+    cadre_lookup_release(lookup);
+}
+
+static int program(void (*adapt)(cadre_strategy *strategy))
+{
+    cadre_strategy *strategy;
+    cadre_variable *steps;
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_multi_worker_mirrored(2, &strategy));
+    adapt(strategy);
     CADRE_CHECK(cadre_variable_create(strategy, "steps", CADRE_F64, 0, NULL, NULL, &steps));
     while (cadre_strategy_position(strategy) < STEPS) {
         CADRE_CHECK(cadre_run(strategy, step, steps, NULL, 0, NULL));
@@ -80,15 +134,26 @@ static int program(void)
 }
 
 static const char *self;
-static char alone[256];
 
-static struct stage_job job_of(uint32_t tasks, const char *const environment[])
+/* What is adapted, and what one task alone finds. */
+static struct kind {
+    const char *name;
+    char alone[256];
+} kinds[] = {{.name = "adapt"}, {.name = "count"}};
+
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+static struct stage_job job_of(
+    const struct kind *kind, uint32_t tasks, const char *const environment[])
 {
-    return (struct stage_job){
-        .self = self, .what = "adapt", .tasks = tasks, .replicas = 2, .environment = environment};
+    return (struct stage_job){.self = self,
+        .what = kind->name,
+        .tasks = tasks,
+        .replicas = 2,
+        .environment = environment};
 }
 
-static void check(const struct stage_job *job, uint32_t dead)
+static void check(const struct kind *kind, const struct stage_job *job, uint32_t dead)
 {
     struct stage_end end;
     stage_run(job, &end);
@@ -109,7 +174,7 @@ static void check(const struct stage_job *job, uint32_t dead)
             assert_string_equal(end.said[i], "");
             assert_int_equal(end.exit_code[i], -1);
         } else {
-            assert_string_equal(end.said[i], alone);
+            assert_string_equal(end.said[i], kind->alone);
         }
     }
     stage_end_free(&end);
@@ -118,38 +183,47 @@ static void check(const struct stage_job *job, uint32_t dead)
 static int find_alone(void **state)
 {
     (void)state;
-    struct stage_end end;
-    const struct stage_job job = job_of(1, NULL);
-    stage_run(&job, &end);
-    snprintf(alone, sizeof alone, "%s", end.said[0]);
-    stage_end_free(&end);
-    return end.done ? 0 : -1;
+    bool done = true;
+    for (size_t i = 0; i < KINDS; i++) {
+        struct stage_end end;
+        const struct stage_job job = job_of(&kinds[i], 1, NULL);
+        stage_run(&job, &end);
+        snprintf(kinds[i].alone, sizeof kinds[i].alone, "%s", end.said[0]);
+        done = done && end.done && strlen(kinds[i].alone) > 20;
+        stage_end_free(&end);
+    }
+    return done ? 0 : -1;
 }
 
 static void all_tasks_find_the_same_bits(void **state)
 {
     (void)state;
-    assert_true(strlen(alone) > 20);
-    for (uint32_t tasks = 2; tasks <= 3; tasks++) {
-        const struct stage_job job = job_of(tasks, NULL);
-        check(&job, UINT32_MAX);
+    for (size_t i = 0; i < KINDS; i++) {
+        for (uint32_t tasks = 2; tasks <= 3; tasks++) {
+            const struct stage_job job = job_of(&kinds[i], tasks, NULL);
+            check(&kinds[i], &job, UINT32_MAX);
+        }
     }
 }
 
-/* In each of the three rounds of 1024 elements; the last one is the chief. */
+/* In each of the three rounds, of 1024 elements (blocks of 4) and of 8192 (of 32); the last one is
+ * the chief. */
 static void a_task_that_dies_while_it_reads_changes_nothing(void **state)
 {
     (void)state;
     static const struct {
+        size_t kind;
         const char *fault;
         uint32_t dead;
-    } faults[] = {{"DIE=1:392", 1}, {"DIE=2:1424", 2}, {"DIE=0:2072", 0}};
+    } faults[] = {{0, "DIE=1:392", 1}, {0, "DIE=2:1424", 2}, {0, "DIE=0:2072", 0},
+        {1, "DIE=1:3136", 1}, {1, "DIE=2:11392", 2}, {1, "DIE=0:16580", 0}};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         /* Whoever reads that element of 3 tasks with 2 replicas; others may be asked for it later.
          */
         const char *const environment[] = {faults[i].fault, NULL};
-        const struct stage_job job = job_of(3, environment);
-        check(&job, faults[i].dead);
+        const struct kind *kind = &kinds[faults[i].kind];
+        const struct stage_job job = job_of(kind, 3, environment);
+        check(kind, &job, faults[i].dead);
     }
 }
 
@@ -157,10 +231,10 @@ static void a_task_that_dies_while_it_reads_changes_nothing(void **state)
 static void what_cannot_be_read_is_the_reason_on_all_tasks(void **state)
 {
     (void)state;
-    static const char *const torn[] = {"FAIL=3", "FAIL=1430", "FAIL=2499"};
+    static const char *const torn[] = {"FAIL=3", "FAIL=1430", "FAIL=2499", "FAIL=19999"};
     for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++) {
         const char *const environment[] = {torn[i], NULL};
-        const struct stage_job job = job_of(3, environment);
+        const struct stage_job job = job_of(&kinds[i < 3 ? 0 : 1], 3, environment);
         struct stage_end end;
         stage_run(&job, &end);
         assert_false(end.done);
@@ -178,17 +252,22 @@ static void what_cannot_be_read_is_the_reason_on_all_tasks(void **state)
 static void a_task_that_comes_later_finds_the_same(void **state)
 {
     (void)state;
-    struct stage_job job = job_of(2, NULL);
-    job.grows = 1;
-    job.grows_at = 2;
-    job.waits_at = 4;
-    check(&job, UINT32_MAX);
+    for (size_t i = 0; i < KINDS; i++) {
+        struct stage_job job = job_of(&kinds[i], 2, NULL);
+        job.grows = 1;
+        job.grows_at = 2;
+        job.waits_at = 4;
+        check(&kinds[i], &job, UINT32_MAX);
+    }
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "adapt") == 0) {
-        return program();
+        return program(adapt_normalization);
+    }
+    if (argc == 2 && strcmp(argv[1], "count") == 0) {
+        return program(adapt_lookup);
     }
     self = argv[0];
     const struct CMUnitTest tests[] = {

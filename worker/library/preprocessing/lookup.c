@@ -55,8 +55,21 @@ int64_t cadre_lookup_size(const cadre_lookup *lookup)
     return lookup->values != NULL ? count : count + lookup->masked + lookup->oov_ids;
 }
 
+/* Ids that come before those of the vocabulary. */
+static int64_t first_ids(const cadre_lookup_options *options)
+{
+    int64_t oov_ids = options->oov_ids == 0 ? 1 : options->oov_ids;
+    oov_ids = oov_ids == CADRE_LOOKUP_NO_OOV ? 0 : oov_ids;
+    return oov_ids + (options->mask_string != NULL || options->mask_integer != NULL);
+}
+
+int64_t lookup_room(const cadre_lookup_options *options)
+{
+    return options->max_tokens == 0 ? TOKENS_MAX - 1 : options->max_tokens - first_ids(options);
+}
+
 /* The options of strings are not those of integers. */
-static cadre_status check_options(
+cadre_status lookup_check_options(
     const cadre_lookup_options *options, bool strings, struct cadre_error *error)
 {
     const void *others[2] = {options->mask_integer, options->oov_integer};
@@ -80,26 +93,38 @@ static cadre_status check_options(
             ", or for CADRE_LOOKUP_NO_OOV",
             options->oov_ids, OOV_IDS_MAX);
     }
+    if (lookup_room(options) < 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "max_tokens is %" PRId64 ", and %" PRId64
+            " ids are the mask's and those of unknown tokens; leave room for a token, or 0 for any "
+            "number",
+            options->max_tokens, first_ids(options));
+    }
     return CADRE_OK;
+}
+
+cadre_status lookup_special_tokens(cadre_dtype dtype, const cadre_lookup_options *options,
+    cadre_tensor **ret_special, struct cadre_error *error)
+{
+    const int64_t two = 2;
+    if (dtype == CADRE_STRING) {
+        const char *texts[2] = {options->mask_string != NULL ? options->mask_string : "",
+            options->oov_string != NULL ? options->oov_string : "[UNK]"};
+        const cadre_string tokens[2] = {{texts[0], strlen(texts[0])}, {texts[1], strlen(texts[1])}};
+        return tensor_from_data(dtype, 1, &two, tokens, ret_special, error);
+    }
+    const int64_t tokens[2] = {options->mask_integer != NULL ? *options->mask_integer : 0,
+        options->oov_integer != NULL ? *options->oov_integer : -1};
+    return tensor_from_data(dtype, 1, &two, tokens, ret_special, error);
 }
 
 /* The mask and the OOV token: two tokens that may not be in the vocabulary. */
 static cadre_status set_special(
     cadre_lookup *lookup, const cadre_lookup_options *options, struct cadre_error *error)
 {
-    const int64_t two = 2;
     cadre_dtype dtype = token_table_dtype(&lookup->table);
     const char *names[2] = {[LOOKUP_MASK] = "the mask", [LOOKUP_OOV] = "the OOV token"};
-    if (dtype == CADRE_STRING) {
-        const char *texts[2] = {options->mask_string != NULL ? options->mask_string : "",
-            options->oov_string != NULL ? options->oov_string : "[UNK]"};
-        const cadre_string tokens[2] = {{texts[0], strlen(texts[0])}, {texts[1], strlen(texts[1])}};
-        CADRE_TRY(tensor_from_data(dtype, 1, &two, tokens, &lookup->special, error));
-    } else {
-        const int64_t tokens[2] = {options->mask_integer != NULL ? *options->mask_integer : 0,
-            options->oov_integer != NULL ? *options->oov_integer : -1};
-        CADRE_TRY(tensor_from_data(dtype, 1, &two, tokens, &lookup->special, error));
-    }
+    CADRE_TRY(lookup_special_tokens(dtype, options, &lookup->special, error));
     uint32_t numbers[2];
     uint64_t hashes[2];
     const void *special = cadre_tensor_const_data(lookup->special);
@@ -117,19 +142,24 @@ static cadre_status set_special(
     return CADRE_OK;
 }
 
-static cadre_status make_vocabulary(const cadre_tensor *tokens, const cadre_lookup_options *options,
+cadre_status lookup_make(const cadre_tensor *tokens, const cadre_lookup_options *options,
     cadre_lookup **ret_lookup, struct cadre_error *error)
 {
     const cadre_lookup_options defaults = {0};
     options = options != NULL ? options : &defaults;
-    CADRE_TRY(check_options(options, cadre_tensor_dtype(tokens) == CADRE_STRING, error));
+    CADRE_TRY(lookup_check_options(options, cadre_tensor_dtype(tokens) == CADRE_STRING, error));
+    if (cadre_tensor_count(tokens) > lookup_room(options)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the vocabulary has %" PRId64 " tokens, and max_tokens %" PRId64
+            " has room for %" PRId64 ", as the mask and unknown tokens have ids too",
+            cadre_tensor_count(tokens), options->max_tokens, lookup_room(options));
+    }
     cadre_lookup *lookup = lookup_new(error);
     if (lookup == NULL) {
         return CADRE_RESOURCE_EXHAUSTED;
     }
     lookup->masked = options->mask_string != NULL || options->mask_integer != NULL;
-    lookup->oov_ids = options->oov_ids == 0 ? 1 : options->oov_ids;
-    lookup->oov_ids = lookup->oov_ids == CADRE_LOOKUP_NO_OOV ? 0 : lookup->oov_ids;
+    lookup->oov_ids = first_ids(options) - lookup->masked;
     cadre_status status = token_table_make(tokens, "token", &lookup->table, error);
     if (status == CADRE_OK) {
         status = set_special(lookup, options, error);
@@ -152,7 +182,7 @@ cadre_status cadre_lookup_create(
         status = tensor_require(tokens, __func__, "tokens", &error);
     }
     if (status == CADRE_OK) {
-        status = make_vocabulary(tokens, options, ret_lookup, &error);
+        status = lookup_make(tokens, options, ret_lookup, &error);
     }
     return published(status, &error);
 }
@@ -193,7 +223,7 @@ cadre_status cadre_lookup_strings(const char *const tokens[], size_t count,
         status = tensor_of(tokens, count, &list, &error);
     }
     if (status == CADRE_OK) {
-        status = make_vocabulary(list, options, ret_lookup, &error);
+        status = lookup_make(list, options, ret_lookup, &error);
     }
     cadre_tensor_release(list);
     return published(status, &error);
@@ -213,7 +243,7 @@ cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
         status = vocabulary_file_read(path, dtype, &list, &error);
     }
     if (status == CADRE_OK) {
-        status = make_vocabulary(list, options, ret_lookup, &error);
+        status = lookup_make(list, options, ret_lookup, &error);
         if (status != CADRE_OK) {
             cadre_error_wrap(&error, status, "%s", path);
         }

@@ -31,6 +31,23 @@ struct cadre_lookup {
 /* Zeroed but for one reference; NULL without memory. */
 cadre_lookup *lookup_new(struct cadre_error *error);
 
+/* --- making vocabularies; `options` of the face --- */
+
+/* INVALID_ARGUMENT: what does not go together, or not with tokens of this type. */
+cadre_status lookup_check_options(
+    const cadre_lookup_options *options, bool strings, struct cadre_error *error);
+
+/* How many tokens the vocabulary may have; below 1: max_tokens is too small. */
+int64_t lookup_room(const cadre_lookup_options *options);
+
+/* [LOOKUP_MASK] and [LOOKUP_OOV], also where there is no such id. */
+cadre_status lookup_special_tokens(cadre_dtype dtype, const cadre_lookup_options *options,
+    cadre_tensor **ret_special, struct cadre_error *error);
+
+/* As cadre_lookup_create. */
+cadre_status lookup_make(const cadre_tensor *tokens, const cadre_lookup_options *options,
+    cadre_lookup **ret_lookup, struct cadre_error *error);
+
 #define LOOKUP_MASK 0 /* in `special` */
 #define LOOKUP_OOV  1
 

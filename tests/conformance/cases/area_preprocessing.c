@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keras' preprocessing layers, through the public functions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "areas.h"
+#include "replicas.h"
+#include "steps.h"
+
+static void release_lookup(void *lookup)
+{
+    cadre_lookup_release(lookup);
+}
+
+/* Batches of a list, or its rows: none without "batch". */
+static cadre_dataset *rows_of(cadre_tensor *rows, json_int_t batch)
+{
+    cadre_dataset *data = cadre_dataset_tensor_slices(&rows, 1);
+    return batch > 0 ? cadre_dataset_batch(data, batch, false) : data;
+}
+
+/* --- StringLookup, IntegerLookup --- */
+
+struct special {
+    int64_t mask;
+    int64_t oov;
+};
+
+/* "mask_token" and "oov_token" are of the vocabulary's type. */
+static bool lookup_options(struct conformance_case *self, bool strings, struct special *special,
+    cadre_lookup_options *ret_options)
+{
+    json_int_t buckets = 0;
+    json_int_t most = 0;
+    const json_t *mask = json_object_get(self->given, "mask_token");
+    const json_t *oov = json_object_get(self->given, "oov_token");
+    if (!case_number(self, self->given, "num_oov_indices", 0, INT32_MAX, 1, &buckets) ||
+        !case_number(self, self->given, "max_tokens", INT32_MIN, INT32_MAX, 0, &most)) {
+        return false;
+    }
+    special->mask = json_integer_value(mask);
+    special->oov = json_integer_value(oov);
+    *ret_options = (cadre_lookup_options){
+        .oov_ids = buckets == 0 ? CADRE_LOOKUP_NO_OOV : buckets,
+        .max_tokens = most,
+        .mask_string = json_string_value(mask),
+        .mask_integer = json_is_integer(mask) ? &special->mask : NULL,
+        .oov_string = json_string_value(oov),
+        .oov_integer = json_is_integer(oov) ? &special->oov : NULL,
+    };
+    bool known = (mask == NULL || (strings ? json_is_string(mask) : json_is_integer(mask))) &&
+                 (oov == NULL || (strings ? json_is_string(oov) : json_is_integer(oov)));
+    return known ? true : case_skip(self, "a special token of another type than the vocabulary");
+}
+
+/* get_vocabulary(): the tokens of all ids. */
+static void check_vocabulary(
+    struct conformance_case *self, const cadre_lookup *lookup, const json_t *wanted)
+{
+    const int64_t size = cadre_lookup_size(lookup);
+    int64_t *numbers = case_alloc(self, (size_t)size, sizeof *numbers);
+    cadre_tensor *ids = NULL;
+    cadre_tensor *tokens = NULL;
+    for (int64_t i = 0; i < size; i++) {
+        numbers[i] = i;
+    }
+    if (!case_ok(self, cadre_tensor_from_data(CADRE_I64, 1, &size, numbers, &ids), "the ids")) {
+        return;
+    }
+    case_keep(self, ids, case_release_tensor);
+    if (!case_ok(self, cadre_lookup_invert(lookup, ids, &tokens), "cadre_lookup_invert")) {
+        return;
+    }
+    case_keep(self, tokens, case_release_tensor);
+    case_equal(self, "vocabulary", wanted, case_json(self, tokens));
+}
+
+static void check_values(
+    struct conformance_case *self, const cadre_lookup *lookup, const json_t *wanted)
+{
+    cadre_tensor *queries = NULL;
+    cadre_tensor *found = NULL;
+    if (!value_to_tensor(json_object_get(self->given, "inputs"), CADRE_F32, &queries)) {
+        case_skip(self, "\"inputs\" is no tensor");
+        return;
+    }
+    case_keep(self, queries, case_release_tensor);
+    if (case_verdict(self, cadre_lookup_apply(lookup, queries, &found), "cadre_lookup_apply")) {
+        case_keep(self, found, case_release_tensor);
+        case_equal(self, "values", wanted, case_json(self, found));
+    }
+}
+
+static void lookup_layer(struct conformance_case *self, bool strings)
+{
+    json_int_t batch = 0;
+    json_int_t replicas = 0;
+    struct special special;
+    cadre_lookup_options options;
+    cadre_tensor *rows = NULL;
+    cadre_lookup *lookup = NULL;
+    if (!case_number(self, self->given, "batch", 1, 65536, 0, &batch) ||
+        !case_number(self, self->given, "num_replicas", 1, REPLICAS_MAX, 1, &replicas) ||
+        !lookup_options(self, strings, &special, &options)) {
+        return;
+    }
+    if (!value_to_tensor(json_object_get(self->given, "adapt"), CADRE_F32, &rows)) {
+        case_skip(self, "\"adapt\" is no tensor");
+        return;
+    }
+    case_keep(self, rows, case_release_tensor);
+    cadre_strategy *strategy = case_strategy(self, (uint32_t)replicas);
+    if (strategy == NULL) {
+        return;
+    }
+    /* An error is that of looking "inputs" up where there are any. */
+    cadre_status status = cadre_lookup_adapt(strategy, rows_of(rows, batch), &options, &lookup);
+    bool looks_up = json_object_get(self->given, "inputs") != NULL;
+    if (looks_up ? !case_ok(self, status, "cadre_lookup_adapt")
+                 : !case_verdict(self, status, "cadre_lookup_adapt")) {
+        return;
+    }
+    case_keep(self, lookup, release_lookup);
+    const json_t *vocabulary = json_object_get(self->expect, "vocabulary");
+    const json_t *values = json_object_get(self->expect, "values");
+    if (vocabulary != NULL) {
+        check_vocabulary(self, lookup, vocabulary);
+    }
+    if (looks_up) {
+        check_values(self, lookup, values);
+    }
+}
+
+/* --- all of them --- */
+
+static void string_lookup(struct conformance_case *self)
+{
+    lookup_layer(self, true);
+}
+
+static void integer_lookup(struct conformance_case *self)
+{
+    lookup_layer(self, false);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct conformance_case *self);
+    const char *given[10];
+} layers[] = {
+#define LOOKUP                                                                                     \
+    {                                                                                              \
+        "layer", "adapt", "batch", "num_replicas", "num_oov_indices", "max_tokens", "mask_token",  \
+            "oov_token", "inputs", NULL                                                            \
+    }
+    {"StringLookup", string_lookup, LOOKUP},
+    {"IntegerLookup", integer_lookup, LOOKUP},
+};
+
+void area_preprocessing(struct conformance_case *self)
+{
+    const char *name = json_string_value(json_object_get(self->given, "layer"));
+    for (size_t i = 0; name != NULL && i < sizeof layers / sizeof layers[0]; i++) {
+        if (strcmp(layers[i].name, name) == 0) {
+            if (case_knows(self, self->given, layers[i].given)) {
+                layers[i].run(self);
+            }
+            return;
+        }
+    }
+    case_skip(self, "a layer that is not known");
+}
