@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preprocessing: from tokens to ids, and numbers scaled to mean 0 and variance 1.
- * (tf.keras.layers.StringLookup, IntegerLookup, Normalization; tf.lookup.StaticHashTable.)
+ * Preprocessing: from tokens to ids, from ids to vectors, and numbers to a common scale.
+ * (tf.keras.layers.StringLookup, IntegerLookup, Normalization, Rescaling, CategoryEncoding;
+ * tf.lookup.StaticHashTable.)
  *
  * What is made here never changes, and may be used by any number of threads at once: in map
  * functions, which get it as their `user`, and in replica functions.
@@ -184,6 +185,42 @@ CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *nor
 /* cadre_normalization_apply to the first component, for cadre_dataset_map. */
 CADRE_API cadre_status cadre_normalization_map(
     const cadre_element *in, cadre_element *ret_out, void *normalization);
+
+/* --- map functions for cadre_dataset_map with their options as `user`, which outlive the dataset.
+ * They change one component of each element, a row or a batch, and pass on the others. --- */
+
+/* Zeroed: the defaults. */
+typedef struct cadre_rescaling_options {
+    uint32_t component; /* that is changed */
+    double scale;       /* 0: 1 */
+    double offset;
+} cadre_rescaling_options;
+
+/* x * scale + offset, of any floating or integer type: CADRE_F64 for CADRE_F64, else CADRE_F32.
+ * Bytes to [0, 1]: scale 1.0 / 255. (Rescaling.) */
+CADRE_API cadre_status cadre_rescaling_map(
+    const cadre_element *in, cadre_element *ret_out, void *options);
+
+/* What comes of a sample. */
+typedef enum cadre_encoding_mode {
+    CADRE_ENCODE_MULTI_HOT, /* 1 for each category in it: [..., n] gives [..., num_tokens] */
+    CADRE_ENCODE_ONE_HOT,   /* a vector for each of its numbers: [...] gives [..., num_tokens] */
+    CADRE_ENCODE_COUNT      /* how often each is in it: [..., n] gives [..., num_tokens] */
+} cadre_encoding_mode;
+
+/* Zeroed: the defaults, but for num_tokens. */
+typedef struct cadre_category_encoding_options {
+    uint32_t component; /* that is changed */
+    int64_t num_tokens; /* categories, which are 0 to one less */
+    cadre_encoding_mode mode;
+} cadre_category_encoding_options;
+
+/* Integers of any type as vectors of CADRE_F32. A scalar gives one vector in each mode. With
+ * CADRE_ENCODE_ONE_HOT a last dimension of 1 behind others is taken for the number itself: [n, 1]
+ * gives [n, num_tokens], as [n] does, whatever n is. INVALID_ARGUMENT, naming it: a number that is
+ * no category. (CategoryEncoding; tf.one_hot.) */
+CADRE_API cadre_status cadre_category_encoding_map(
+    const cadre_element *in, cadre_element *ret_out, void *options);
 
 #ifdef __cplusplus
 }

@@ -131,6 +131,74 @@ static void lookup_layer(struct conformance_case *self, bool strings)
     }
 }
 
+/* --- layers that are map functions with options --- */
+
+/* One call of the function, as a dataset makes it. */
+static void check_map(
+    struct conformance_case *self, cadre_tensor *inputs, cadre_map_function function, void *options)
+{
+    const cadre_element in = {.count = 1, .tensors[0] = inputs};
+    cadre_element out = {0};
+    cadre_status status = function(&in, &out, options);
+    case_keep(self, out.tensors[0], case_release_tensor);
+    if (case_verdict(self, status, "the map function")) {
+        const json_t *dtype = json_object_get(self->expect, "dtype");
+        const char *name = cadre_dtype_name(cadre_tensor_dtype(out.tensors[0]));
+        case_equal(self, "values", json_object_get(self->expect, "values"),
+            case_json(self, out.tensors[0]));
+        if (dtype != NULL && strcmp(json_string_value(dtype), name) != 0) {
+            case_fail(self, "the result is of %s", name);
+        }
+    }
+}
+
+static bool inputs_of(struct conformance_case *self, cadre_tensor **ret_inputs)
+{
+    const json_t *value = json_object_get(self->given, "inputs");
+    cadre_dtype dtype = case_dtype_of(value);
+    return case_dtype(self, self->given, dtype, &dtype) &&
+           case_tensor(self, value, dtype, ret_inputs);
+}
+
+static void rescaling(struct conformance_case *self)
+{
+    cadre_tensor *inputs = NULL;
+    cadre_rescaling_options options = {
+        .scale = json_number_value(json_object_get(self->given, "scale")),
+        .offset = json_number_value(json_object_get(self->given, "offset")),
+    };
+    if (inputs_of(self, &inputs)) {
+        check_map(self, inputs, cadre_rescaling_map, &options);
+    }
+}
+
+static void category_encoding(struct conformance_case *self)
+{
+    static const char *const modes[] = {[CADRE_ENCODE_MULTI_HOT] = "multi_hot",
+        [CADRE_ENCODE_ONE_HOT] = "one_hot",
+        [CADRE_ENCODE_COUNT] = "count"};
+    cadre_tensor *inputs = NULL;
+    json_int_t categories = 0;
+    const char *mode = json_string_value(json_object_get(self->given, "output_mode"));
+    cadre_category_encoding_options options = {0};
+    if (!case_number(self, self->given, "num_tokens", INT32_MIN, INT32_MAX, 0, &categories) ||
+        !inputs_of(self, &inputs)) {
+        return;
+    }
+    options.num_tokens = categories;
+    for (unsigned i = 0; mode != NULL && i < 3; i++) {
+        if (strcmp(modes[i], mode) == 0) {
+            options.mode = (cadre_encoding_mode)i;
+            mode = NULL;
+        }
+    }
+    if (mode != NULL) {
+        case_skip(self, "an output mode that is not known");
+        return;
+    }
+    check_map(self, inputs, cadre_category_encoding_map, &options);
+}
+
 /* --- all of them --- */
 
 static void string_lookup(struct conformance_case *self)
@@ -155,6 +223,9 @@ static const struct {
     }
     {"StringLookup", string_lookup, LOOKUP},
     {"IntegerLookup", integer_lookup, LOOKUP},
+    {"Rescaling", rescaling, {"layer", "inputs", "dtype", "scale", "offset", NULL}},
+    {"CategoryEncoding", category_encoding,
+        {"layer", "inputs", "dtype", "num_tokens", "output_mode", NULL}},
 };
 
 void area_preprocessing(struct conformance_case *self)

@@ -8,7 +8,7 @@
 #include "common/base/fault.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/first_component.h"
+#include "worker/library/preprocessing/component.h"
 #include "worker/library/preprocessing/lookup_state.h"
 #include "worker/library/preprocessing/published.h"
 
@@ -282,24 +282,24 @@ cadre_status cadre_lookup_invert(
     return published(status, &error);
 }
 
-static cadre_status apply_first(
-    const void *lookup, const cadre_tensor *tokens, cadre_tensor **ret_ids)
+static cadre_status apply_map(const void *lookup, const cadre_tensor *tokens,
+    cadre_tensor **ret_ids, struct cadre_error *error)
 {
-    return cadre_lookup_apply(lookup, tokens, ret_ids);
+    return look_up(lookup, tokens, ret_ids, error);
 }
 
-static cadre_status invert_first(
-    const void *lookup, const cadre_tensor *ids, cadre_tensor **ret_tokens)
+static cadre_status invert_map(const void *lookup, const cadre_tensor *ids,
+    cadre_tensor **ret_tokens, struct cadre_error *error)
 {
-    return cadre_lookup_invert(lookup, ids, ret_tokens);
+    return invert(lookup, ids, ret_tokens, error);
 }
 
 cadre_status cadre_lookup_map(const cadre_element *in, cadre_element *ret_out, void *lookup)
 {
-    return map_first_component(__func__, in, ret_out, apply_first, lookup);
+    return map_component(__func__, in, ret_out, 0, apply_map, lookup);
 }
 
 cadre_status cadre_lookup_invert_map(const cadre_element *in, cadre_element *ret_out, void *lookup)
 {
-    return map_first_component(__func__, in, ret_out, invert_first, lookup);
+    return map_component(__func__, in, ret_out, 0, invert_map, lookup);
 }

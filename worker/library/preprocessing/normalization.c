@@ -12,7 +12,7 @@
 #include "common/base/fault.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/first_component.h"
+#include "worker/library/preprocessing/component.h"
 #include "worker/library/preprocessing/published.h"
 #include "worker/library/preprocessing/reals.h"
 
@@ -300,14 +300,14 @@ cadre_status cadre_normalization_invert(
     return scale_public(__func__, normalization, values, true, ret_values);
 }
 
-static cadre_status apply_first(
-    const void *normalization, const cadre_tensor *values, cadre_tensor **ret_values)
+static cadre_status apply_map(const void *normalization, const cadre_tensor *values,
+    cadre_tensor **ret_values, struct cadre_error *error)
 {
-    return cadre_normalization_apply(normalization, values, ret_values);
+    return scale(normalization, values, false, ret_values, error);
 }
 
 cadre_status cadre_normalization_map(
     const cadre_element *in, cadre_element *ret_out, void *normalization)
 {
-    return map_first_component(__func__, in, ret_out, apply_first, normalization);
+    return map_component(__func__, in, ret_out, 0, apply_map, normalization);
 }
