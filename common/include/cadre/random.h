@@ -7,7 +7,8 @@
  * where it begins. So a step that is done again (a task was lost) draws the same numbers, a job
  * that goes on from a checkpoint goes on with the same streams, and replica r draws the same
  * whether there are r + 1 replicas or a thousand. What must not depend on how the batch is spread
- * (dropout, augmentation) is drawn for each sample instead: cadre_random_for_sample.
+ * (dropout, augmentation) is drawn for each sample instead: cadre_random_for_sample, and
+ * cadre_random_for_element where it is read.
  *
  * The generator is Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011), which tf.random uses too; the numbers are not those of TensorFlow. */
@@ -44,6 +45,17 @@ CADRE_API cadre_status cadre_random_stream(
  * Any thread, any context; a pure function. */
 CADRE_API cadre_status cadre_random_for_sample(
     uint64_t seed, const char *name, uint64_t epoch, uint64_t sample, cadre_random *ret_random);
+
+/* In a map function that a dataset calls (cadre_dataset_map): the stream of row `row` of the
+ * element that it is called for, 0 of an element that is one sample. It is that of
+ * cadre_random_for_sample for the sample in this row and the epoch that is read: the same whoever
+ * reads it, in whatever batch, with any number of tasks, and when it is read again; another in each
+ * epoch. The thread that was called. FAILED_PRECONDITION: no map function is running; repeat stands
+ * before the map, whose passes would be alike (put it behind). In a dataset that the function of
+ * cadre_dataset_flat_map or _interleave makes, and before cadre_dataset_cache, each epoch is
+ * epoch 0. */
+CADRE_API cadre_status cadre_random_for_element(
+    uint64_t seed, const char *name, uint64_t row, cadre_random *ret_random);
 
 /* A stream that is apart from `random` and from all others split off with another number.
  * (tf.random.Generator.split, jax.random.fold_in.) */

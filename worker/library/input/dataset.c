@@ -46,6 +46,7 @@ static void take_over(cadre_dataset *data, const cadre_dataset *input)
     data->indexable = data->indexable && input->indexable;
     data->by_place_only = data->by_place_only || input->by_place_only;
     data->works_ahead = data->works_ahead || input->works_ahead;
+    data->repeats = data->repeats || input->repeats;
     data->depth = data->depth > input->depth ? data->depth : input->depth + 1;
     data->nodes = data->nodes + input->nodes;
     if (data->failure.code != CADRE_OK) {

@@ -13,6 +13,7 @@
 #include "worker/library/input/read_ahead.h"
 #include "worker/library/input/thread_pool.h"
 #include "worker/library/input/user_call.h"
+#include "worker/library/random/mapped_element.h"
 
 struct map_dataset {
     cadre_dataset base;
@@ -77,14 +78,17 @@ static cadre_status check_alike(
     return CADRE_OK;
 }
 
-/* Takes over `in`. */
-static cadre_status apply(
-    cadre_dataset *self, cadre_element *in, cadre_element *ret_element, struct cadre_error *error)
+/* Takes over `in`, which `mapped` describes. */
+static cadre_status apply(cadre_dataset *self, struct mapped_element *mapped, cadre_element *in,
+    cadre_element *ret_element, struct cadre_error *error)
 {
     const struct map_dataset *map = (const struct map_dataset *)self;
     cadre_element out = {0};
+    mapped->repeated = self->input->repeats;
+    struct mapped_element *before = mapped_enter(mapped);
     user_call_begin();
     cadre_status status = user_call_end(map->function(in, &out, map->user), "map", error);
+    mapped_enter(before);
     if (status == CADRE_OK) {
         status = user_call_check(&out, map->declared ? &map->output : NULL, "map", error);
     }
@@ -100,12 +104,34 @@ static cadre_status apply(
     return CADRE_OK;
 }
 
+/* The element at a place, whose ids are found when somebody asks: mostly nobody does. */
+struct placed_element {
+    struct mapped_element base;
+    cadre_dataset *input;
+    struct place place;
+    struct id_list ids;
+};
+
+static cadre_status find_ids(struct mapped_element *mapped, struct cadre_error *error)
+{
+    struct placed_element *placed = (struct placed_element *)mapped;
+    struct place place = placed->place;
+    CADRE_TRY(dataset_ids_at(placed->input, &place, 1, &placed->ids, error));
+    mapped->ids = placed->ids.ids;
+    mapped->count = placed->ids.count;
+    return CADRE_OK;
+}
+
 static cadre_status map_at(cadre_dataset *self, struct place place, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     cadre_element in = {0};
+    struct placed_element placed = {
+        .base = {.epoch = place.epoch, .find = find_ids}, .input = self->input, .place = place};
     CADRE_TRY(dataset_at(self->input, place, &in, ids, error));
-    return error_samples_at(apply(self, &in, ret_element, error), self->input, place, error);
+    cadre_status status = apply(self, &placed.base, &in, ret_element, error);
+    id_list_clear(&placed.ids);
+    return error_samples_at(status, self->input, place, error);
 }
 
 /* --- several places at a time, by several threads --- */
@@ -202,6 +228,26 @@ struct map_iterator {
     struct id_list own; /* the ids of one element, where nobody else asks for them */
 };
 
+/* Of ids [first, count) of a list. */
+static cadre_status apply_to(cadre_dataset *self, uint64_t epoch, const struct id_list *ids,
+    size_t first, cadre_element *in, cadre_element *ret_element, struct cadre_error *error)
+{
+    struct mapped_element mapped = {
+        .epoch = epoch,
+        .ids = ids->count > first ? ids->ids + first : NULL,
+        .count = ids->count - first,
+    };
+    return error_samples(apply(self, &mapped, in, ret_element, error), ids, first, error);
+}
+
+/* For a thread of read_ahead, which adds the samples to an error itself. */
+static cadre_status work(cadre_dataset *self, uint64_t epoch, const struct id_list *ids,
+    cadre_element *in, cadre_element *ret_element, struct cadre_error *error)
+{
+    struct mapped_element mapped = {.epoch = epoch, .ids = ids->ids, .count = ids->count};
+    return apply(self, &mapped, in, ret_element, error);
+}
+
 static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, struct id_list *ids,
     struct cadre_error *error)
 {
@@ -211,7 +257,7 @@ static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, s
     iterator->own.count = 0;
     size_t before = list->count;
     CADRE_TRY(iterator_next(self->input, &in, list, error));
-    return error_samples(apply(self->data, &in, ret_element, error), list, before, error);
+    return apply_to(self->data, self->pass.epoch, list, before, &in, ret_element, error);
 }
 
 static void map_iterator_destroy(cadre_iterator *self)
@@ -242,7 +288,7 @@ static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
             .threads = map->threads,
             .most = 2 * (uint64_t)map->threads,
             .unordered = map->unordered && !pass->ordered,
-            .work = apply,
+            .work = work,
         };
         return read_ahead_iterate(self, pass, &rule, ret_iterator, error);
     }
@@ -259,7 +305,7 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
     struct id_list ids = {0};
     cadre_status status = iterator_next(iterator, &in, &ids, error);
     if (status == CADRE_OK) {
-        status = error_samples(apply(&map->base, &in, &out, error), &ids, 0, error);
+        status = apply_to(&map->base, 0, &ids, 0, &in, &out, error);
     }
     id_list_clear(&ids);
     CADRE_TRY(status);

@@ -139,6 +139,7 @@ struct cadre_dataset {
     bool indexable;              /* can be read by place, once prepared */
     bool by_place_only;          /* has a node that needs that (a shuffle of all) */
     bool works_ahead; /* has a node with threads of its own, which reading in order alone gives */
+    bool repeats;     /* has a node that gives elements several times in an epoch */
     struct cadre_error failure; /* code CADRE_OK: none */
 };
 

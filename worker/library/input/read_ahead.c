@@ -63,7 +63,8 @@ static void fill_slot(struct read_ahead *ahead, struct slot *slot)
         pthread_mutex_unlock(&ahead->lock);
         cadre_element in = slot->element;
         slot->element = (cadre_element){0};
-        status = ahead->rule.work(ahead->base.data, &in, &slot->element, &slot->error);
+        status = ahead->rule.work(ahead->base.data, ahead->base.pass.epoch, &slot->ids, &in,
+            &slot->element, &slot->error);
         error_samples(status, &slot->ids, 0, &slot->error);
         pthread_mutex_lock(&ahead->lock);
         ahead->input_ended = ahead->input_ended || status != CADRE_OK;

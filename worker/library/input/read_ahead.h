@@ -11,10 +11,10 @@ struct read_ahead_rule {
     uint64_t most;    /* elements that are waiting or at work, at the most; >= threads */
     bool unordered;   /* what is done first is given first; an error after all that precede it */
     bool takes_rows;  /* where the reader asks for rows, the thread reads rows; `work` is NULL */
-    /* Takes over `in`; called by all threads at once. NULL: elements are given as they were read.
-     */
-    cadre_status (*work)(cadre_dataset *data, cadre_element *in, cadre_element *ret_element,
-        struct cadre_error *error);
+    /* Takes over `in`, made of the samples `ids`; called by all threads at once. NULL: elements are
+     * given as they were read. */
+    cadre_status (*work)(cadre_dataset *data, uint64_t epoch, const struct id_list *ids,
+        cadre_element *in, cadre_element *ret_element, struct cadre_error *error);
 };
 
 /* An iterator of `self` whose input is read by one of its threads at a time. They start with the

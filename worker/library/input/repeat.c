@@ -244,5 +244,6 @@ cadre_dataset *cadre_dataset_repeat(cadre_dataset *data, int64_t count)
         return NULL;
     }
     repeat->count = count;
+    repeat->base.repeats = repeat->base.repeats || count < 0 || count > 1;
     return &repeat->base;
 }
