@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Preprocessing: from tokens to ids, from ids to vectors, and numbers to a common scale.
- * (tf.keras.layers.StringLookup, IntegerLookup, Normalization, Rescaling, CategoryEncoding;
- * tf.lookup.StaticHashTable.)
+ * (tf.keras.layers.StringLookup, IntegerLookup, Normalization, Rescaling, CategoryEncoding,
+ * RandomFlip, RandomCrop; tf.lookup.StaticHashTable.)
  *
  * What is made here never changes, and may be used by any number of threads at once: in map
  * functions, which get it as their `user`, and in replica functions.
@@ -220,6 +220,44 @@ typedef struct cadre_category_encoding_options {
  * gives [n, num_tokens], as [n] does, whatever n is. INVALID_ARGUMENT, naming it: a number that is
  * no category. (CategoryEncoding; tf.one_hot.) */
 CADRE_API cadre_status cadre_category_encoding_map(
+    const cadre_element *in, cadre_element *ret_out, void *options);
+
+/* --- augmentation: the same with random numbers, which are those of cadre_random_for_element
+ * (cadre/random.h): other ones for each sample and epoch, and the same with any number of tasks and
+ * when a job goes on. So a map with one of these stands before cadre_dataset_repeat, and behind
+ * cadre_dataset_cache. The component holds images: [h, w, c], or a batch [n, h, w, c] of which each
+ * is drawn for by itself, of any type but CADRE_STRING. Two maps with one seed draw the same: an
+ * image and its mask. INVALID_ARGUMENT: another shape. --- */
+
+typedef enum cadre_flip_mode {
+    CADRE_FLIP_BOTH,       /* each way by itself */
+    CADRE_FLIP_HORIZONTAL, /* left to right */
+    CADRE_FLIP_VERTICAL
+} cadre_flip_mode;
+
+/* Zeroed: the defaults. */
+typedef struct cadre_random_flip_options {
+    uint32_t component; /* that is changed */
+    cadre_flip_mode mode;
+    uint64_t seed;
+} cadre_random_flip_options;
+
+/* Flips every other image, by chance. (RandomFlip.) */
+CADRE_API cadre_status cadre_random_flip_map(
+    const cadre_element *in, cadre_element *ret_out, void *options);
+
+/* Zeroed: the defaults, but for height and width. */
+typedef struct cadre_random_crop_options {
+    uint32_t component; /* that is changed */
+    bool center;        /* the middle of each image, without chance: for evaluation (CenterCrop) */
+    int64_t height;
+    int64_t width;
+    uint64_t seed;
+} cadre_random_crop_options;
+
+/* Cuts [height, width] out of each image, anywhere in it. INVALID_ARGUMENT: an image that is
+ * smaller, which Keras would resize. (RandomCrop.) */
+CADRE_API cadre_status cadre_random_crop_map(
     const cadre_element *in, cadre_element *ret_out, void *options);
 
 #ifdef __cplusplus

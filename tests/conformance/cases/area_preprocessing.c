@@ -199,6 +199,106 @@ static void category_encoding(struct conformance_case *self)
     check_map(self, inputs, cadre_category_encoding_map, &options);
 }
 
+/* --- images, in a dataset: what is drawn is of its samples --- */
+
+static void release_data(void *data)
+{
+    cadre_dataset_release(data);
+}
+
+static void release_iterator(void *iterator)
+{
+    cadre_iterator_release(iterator);
+}
+
+/* "values", or one of the results that chance allows; each of them must come in some epoch. */
+static void check_images(
+    struct conformance_case *self, cadre_tensor *inputs, cadre_map_function function, void *options)
+{
+    const json_t *possible = json_object_get(self->expect, "one_of");
+    size_t count = json_array_size(possible);
+    bool *seen = case_alloc(self, count, sizeof *seen);
+    cadre_dataset *data =
+        cadre_dataset_map(cadre_dataset_tensors(&inputs, 1), function, options, NULL);
+    case_keep(self, data, release_data);
+    for (uint64_t epoch = 0; epoch < (possible == NULL ? 1 : 32 * count); epoch++) {
+        cadre_iterator *iterator = NULL;
+        cadre_element out;
+        if (!case_ok(self, cadre_dataset_iterate(data, epoch, &iterator), "iterating")) {
+            return;
+        }
+        case_keep(self, iterator, release_iterator);
+        if (!case_verdict(self, cadre_iterator_next(iterator, &out), "the map function")) {
+            return;
+        }
+        case_keep(self, out.tensors[0], case_release_tensor);
+        const json_t *got = case_json(self, out.tensors[0]);
+        if (possible == NULL) {
+            case_equal(self, "values", json_object_get(self->expect, "values"), got);
+            return;
+        }
+        size_t which = 0;
+        while (which < count && !json_equal(json_array_get(possible, which), got)) {
+            which++;
+        }
+        if (which == count) {
+            case_fail(self, "in epoch %d it is none of those that are possible", (int)epoch);
+            return;
+        }
+        seen[which] = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!seen[i]) {
+            case_fail(self, "result %zu never comes", i);
+        }
+    }
+}
+
+static void random_flip(struct conformance_case *self)
+{
+    static const char *const modes[] = {[CADRE_FLIP_BOTH] = "horizontal_and_vertical",
+        [CADRE_FLIP_HORIZONTAL] = "horizontal",
+        [CADRE_FLIP_VERTICAL] = "vertical"};
+    cadre_tensor *inputs = NULL;
+    const char *mode = json_string_value(json_object_get(self->given, "mode"));
+    cadre_random_flip_options options = {0};
+    for (unsigned i = 0; mode != NULL && i < 3; i++) {
+        if (strcmp(modes[i], mode) == 0) {
+            options.mode = (cadre_flip_mode)i;
+            mode = NULL;
+        }
+    }
+    if (mode != NULL) {
+        case_skip(self, "a mode that is not known");
+    } else if (inputs_of(self, &inputs)) {
+        check_images(self, inputs, cadre_random_flip_map, &options);
+    }
+}
+
+static void crop_layer(struct conformance_case *self, bool center)
+{
+    cadre_tensor *inputs = NULL;
+    json_int_t height = 0;
+    json_int_t width = 0;
+    if (!case_number(self, self->given, "height", INT32_MIN, INT32_MAX, 0, &height) ||
+        !case_number(self, self->given, "width", INT32_MIN, INT32_MAX, 0, &width) ||
+        !inputs_of(self, &inputs)) {
+        return;
+    }
+    cadre_random_crop_options options = {.center = center, .height = height, .width = width};
+    check_images(self, inputs, cadre_random_crop_map, &options);
+}
+
+static void random_crop(struct conformance_case *self)
+{
+    crop_layer(self, false);
+}
+
+static void center_crop(struct conformance_case *self)
+{
+    crop_layer(self, true);
+}
+
 /* --- all of them --- */
 
 static void string_lookup(struct conformance_case *self)
@@ -226,6 +326,9 @@ static const struct {
     {"Rescaling", rescaling, {"layer", "inputs", "dtype", "scale", "offset", NULL}},
     {"CategoryEncoding", category_encoding,
         {"layer", "inputs", "dtype", "num_tokens", "output_mode", NULL}},
+    {"RandomFlip", random_flip, {"layer", "inputs", "dtype", "mode", NULL}},
+    {"RandomCrop", random_crop, {"layer", "inputs", "dtype", "height", "width", NULL}},
+    {"CenterCrop", center_crop, {"layer", "inputs", "dtype", "height", "width", NULL}},
 };
 
 void area_preprocessing(struct conformance_case *self)

@@ -45,7 +45,7 @@ static const struct {
             "each", ERRORS}},
     {"lookup", area_lookup, {STEPS, "values", "size"}},
     {"partitioner", area_partitioner, {"results", ERRORS}},
-    {"preprocessing", area_preprocessing, {"values", "vocabulary", "dtype", ERRORS}},
+    {"preprocessing", area_preprocessing, {"values", "vocabulary", "dtype", "one_of", ERRORS}},
     {"ps_placement", area_ps_placement, {"ps_task", "shards", ERRORS}},
     {"rebatch_sizes", area_rebatch_sizes,
         {"elements", "elements_prefix", "static_batch_dim", ERRORS}},
