@@ -16,7 +16,8 @@ extern "C" {
 #define CADRE_PARALLEL_AUTO  ((int32_t)-1) /* one thread per processor */
 
 /* --- functions of the program. They get one element, borrowed, and may be called from several
- * threads at once and for more elements than are fed, so they must depend on it alone. On failure
+ * threads at once and for more elements than are fed, so they must depend on it alone
+ * (random numbers of their own: cadre_random_for_element, in cadre/random.h). On failure
  * they return a status, and say why with cadre_fail (cadre/program.h) or by the public function
  * that failed; that fails the reading. `user` outlives the dataset. --- */
 
