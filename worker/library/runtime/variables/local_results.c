@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What this task has of a variable, as one value: all components at once. */
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device_here.h"
 #include "worker/library/device/tensor.h"
@@ -30,17 +29,10 @@ static cadre_status require(const cadre_variable *variable, const char *function
 static cadre_status copy_component(const cadre_variable *variable, uint32_t local,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    CADRE_ASSERT(local < variable->component_count);
-    const struct variable_component *component = &variable->components[local];
     bool own = variable->component_count > 1 && variable->strategy != NULL;
     uint8_t before = device_here_prefer(own ? variable->strategy->replicas[local].processor : 0);
-    cadre_status status =
-        tensor_create(variable->dtype, variable->rank, variable->dims, ret_tensor, error);
+    cadre_status status = variable_component_tensor(variable, local, ret_tensor, error);
     device_here_prefer(before);
-    if (status == CADRE_OK) {
-        status = variable_to_host(
-            variable, component, 0, cadre_tensor_data(*ret_tensor), variable->bytes, error);
-    }
     return status;
 }
 

@@ -40,6 +40,22 @@ cadre_status variable_to_host(const cadre_variable *variable,
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }
 
+cadre_status variable_component_tensor(const cadre_variable *variable, uint32_t component,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    CADRE_ASSERT(component < variable->component_count);
+    cadre_tensor *tensor = NULL;
+    CADRE_TRY(tensor_create(variable->dtype, variable->rank, variable->dims, &tensor, error));
+    cadre_status status = variable_to_host(variable, &variable->components[component], 0,
+        cadre_tensor_data(tensor), variable->bytes, error);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(tensor);
+        return status;
+    }
+    *ret_tensor = tensor;
+    return CADRE_OK;
+}
+
 cadre_status variable_from_host(const cadre_variable *variable,
     struct variable_component *component, size_t offset, const void *from, size_t bytes,
     struct cadre_error *error)

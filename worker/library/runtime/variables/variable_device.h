@@ -17,6 +17,10 @@ cadre_status variable_to_host(const cadre_variable *variable,
     const struct variable_component *component, size_t offset, void *into, size_t bytes,
     struct cadre_error *error);
 
+/* One component's value as a tensor in host memory; the caller releases it. Not of strings. */
+cadre_status variable_component_tensor(const cadre_variable *variable, uint32_t component,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
 /* The other way; `from` may be changed when this returns. */
 cadre_status variable_from_host(const cadre_variable *variable,
     struct variable_component *component, size_t offset, const void *from, size_t bytes,

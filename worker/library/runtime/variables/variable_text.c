@@ -35,14 +35,7 @@ static cadre_status write_read(
         CADRE_TRY(tensor_from_data(
             variable->dtype, variable->rank, variable->dims, values, &tensor, error));
     } else {
-        const struct variable_component *own = &variable->components[replica->local];
-        CADRE_TRY(tensor_create(variable->dtype, variable->rank, variable->dims, &tensor, error));
-        cadre_status status =
-            variable_to_host(variable, own, 0, cadre_tensor_data(tensor), variable->bytes, error);
-        if (status != CADRE_OK) {
-            cadre_tensor_release(tensor);
-            return status;
-        }
+        CADRE_TRY(variable_component_tensor(variable, replica->local, &tensor, error));
     }
     return write_one(variable, component, tensor, to, error);
 }
@@ -52,13 +45,7 @@ static cadre_status write_all(const cadre_variable *variable, FILE *to, struct c
     fprintf(to, "%s:{\n", variable->on_read ? "SyncOnReadVariable" : "MirroredVariable");
     for (uint32_t i = 0; i < variable->component_count; i++) {
         cadre_tensor *tensor = NULL;
-        CADRE_TRY(tensor_create(variable->dtype, variable->rank, variable->dims, &tensor, error));
-        cadre_status status = variable_to_host(variable, &variable->components[i], 0,
-            cadre_tensor_data(tensor), variable->bytes, error);
-        if (status != CADRE_OK) {
-            cadre_tensor_release(tensor);
-            return status;
-        }
+        CADRE_TRY(variable_component_tensor(variable, i, &tensor, error));
         fprintf(to, "%s  %u: ", i == 0 ? "" : ",\n", i);
         CADRE_TRY(write_one(variable, i, tensor, to, error));
     }
