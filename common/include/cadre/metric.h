@@ -82,8 +82,12 @@ CADRE_API cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric 
 CADRE_API cadre_status cadre_metric_result(
     const cadre_replica *replica, const cadre_metric *metric, double *ret_result);
 
-/* Sets it back, in cross-replica context, as cadre_variable_assign does: after the first step it is
- * a step of its own. (tf.keras.metrics.Metric.reset_state.) */
+/* Sets it back to 0, in cross-replica context, on all tasks between the same two steps. It is no
+ * step of the ledger but the beginning of the one that comes: if that is undone and done again, so
+ * is the reset, and in the function of cadre_merge_call it is a part of the step at hand. A
+ * checkpoint that is taken before the step still holds what was counted, and that a reset follows:
+ * a job that goes on from it reads the same results. ABORTED or INVALID_ARGUMENT in the next
+ * cadre_run: another task did not reset it. (tf.keras.metrics.Metric.reset_state.) */
 CADRE_API cadre_status cadre_metric_reset(cadre_metric *metric);
 
 #ifdef __cplusplus

@@ -212,6 +212,9 @@ static cadre_status all_examples(cadre_strategy *strategy)
         if (status == CADRE_OK) {
             status = check_results(&counting);
         }
+        if (status == CADRE_OK && cadre_strategy_position(strategy) != (uint64_t)weighted + 1) {
+            status = cadre_fail(CADRE_INTERNAL, "a reset was a step");
+        }
     }
     for (size_t k = 0; k < EXAMPLES; k++) {
         cadre_metric_release(counting.metrics[k]);
@@ -451,8 +454,9 @@ static void every_sample_counts_once_when_a_task_dies(void **state)
         stage_run(&job, &end);
         bool good = end.done;
         for (uint32_t life = 0; life < end.started; life++) {
-            good = good && (life == (i == 0 ? 1U : 0U) ||
-                               strstr(end.said[life], "sum 5356 mean 51.5") != NULL);
+            good = good &&
+                   (life == (i == 0 ? 1U : 0U) ||
+                       strstr(end.said[life], "sum 5356 mean 51.5 reset 5356 then 0\n") != NULL);
         }
         if (!good) {
             for (uint32_t life = 0; life < end.started; life++) {
@@ -466,7 +470,7 @@ static void every_sample_counts_once_when_a_task_dies(void **state)
 
 /* --- as a task --- */
 
-static cadre_metric *elastic[2];
+static cadre_metric *elastic[3]; /* the last one is reset behind each step */
 
 static cadre_status count_samples(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -475,7 +479,7 @@ static cadre_status count_samples(
     (void)user;
     uint64_t position = cadre_strategy_position(cadre_replica_strategy(replica));
     fault_die("DIE_BEFORE", position);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         CADRE_TRY(cadre_metric_update(replica, elastic[i], inputs[0], NULL, NULL));
     }
     CADRE_TRY(cadre_barrier());
@@ -488,21 +492,27 @@ static int elastic_task(void)
     cadre_strategy *strategy = job_strategy();
     cadre_distributed_dataset *data;
     cadre_per_replica *batch;
-    double results[2];
+    double results[3];
+    double before = 0; /* of the metric that is reset */
     CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_SUM, "sum", NULL, &elastic[0]));
     CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_MEAN, "mean", NULL, &elastic[1]));
+    CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_SUM, "reset", NULL, &elastic[2]));
+    CADRE_CHECK(cadre_state_register(strategy, "before", &before, sizeof before));
     CADRE_CHECK(cadre_distribute_dataset(
         strategy, cadre_dataset_batch(cadre_dataset_range(0, 104, 1), 8, false), NULL, &data));
     while (cadre_next_epoch(data, 1, NULL)) {
         while (cadre_next(data, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, count_samples, NULL, batch, 0, NULL));
+            CADRE_CHECK(cadre_metric_result(NULL, elastic[2], &results[2]));
+            before += results[2];
+            CADRE_CHECK(cadre_metric_reset(elastic[2]));
         }
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         CADRE_CHECK(cadre_metric_result(NULL, elastic[i], &results[i]));
         cadre_metric_release(elastic[i]);
     }
-    printf("sum %g mean %g\n", results[0], results[1]);
+    printf("sum %g mean %g reset %g then %g\n", results[0], results[1], before, results[2]);
     fflush(stdout);
     return cadre_finish(strategy);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two datasets in one loop, as a training and its evaluation: a job goes on from the checkpoint of
- * each of its steps, and what it registered and changes all over its loop is counted once. */
+ * each of its steps, and what it registered and changes all over its loop is counted once. So is
+ * what metrics count that are reset before an epoch, behind it, and behind every other step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,10 @@ static struct {
     uint64_t behind_step;
     uint64_t trained;
     uint64_t examined;
+    uint64_t steps;
+    double of_epochs; /* what the metrics came to, by the resets up to now */
+    double of_pairs;
+    double of_begun;
 } counts;
 
 static cadre_strategy *strategy;
@@ -36,20 +41,52 @@ static cadre_variable *steps;
 static cadre_distributed_dataset *train;
 static cadre_distributed_dataset *exam;
 static uint64_t epochs;
+static cadre_metric *of_epoch; /* of the training's steps */
+static cadre_metric *of_begun; /* the same, reset at the other end of the epoch */
+static cadre_metric *of_pair;  /* of two steps, whichever they are */
 
 static cadre_status step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     (void)inputs;
     (void)outputs;
-    (void)user;
+    const bool *trains = user;
+    cadre_tensor *one;
+    CADRE_TRY(cadre_tensor_from_f64(1, &one));
+    cadre_status status = cadre_metric_update(replica, of_pair, one, NULL, NULL);
+    if (status == CADRE_OK && *trains) {
+        status = cadre_metric_update(replica, of_epoch, one, NULL, NULL);
+    }
+    if (status == CADRE_OK && *trains) {
+        status = cadre_metric_update(replica, of_begun, one, NULL, NULL);
+    }
+    cadre_tensor_release(one);
+    CADRE_TRY(status);
     return cadre_variable_assign_literal(replica, steps, CADRE_ASSIGN_ADD, 1);
 }
 
-static void take(cadre_per_replica *batch)
+/* What the metric came to goes to *sum. Right behind the first epoch of the training it can be
+ * read, although the state of a checkpoint that was taken there begins with the reset. */
+static void collect(cadre_metric *metric, double *sum)
+{
+    double result;
+    CADRE_CHECK(cadre_metric_result(NULL, metric, &result));
+    if (metric == of_epoch && cadre_strategy_position(strategy) == TRAIN_STEPS &&
+        result != TRAIN_STEPS * TASKS) {
+        printf("the metric of the first epoch is %g\n", result);
+        exit(1);
+    }
+    *sum += result;
+    CADRE_CHECK(cadre_metric_reset(metric));
+}
+
+static void take(cadre_per_replica *batch, bool trains)
 {
     const char *preempt_at = getenv("PREEMPT_AT");
-    CADRE_CHECK(cadre_run(strategy, step, NULL, batch, 0, NULL));
+    CADRE_CHECK(cadre_run(strategy, step, &trains, batch, 0, NULL));
+    if (++counts.steps % 2 == 0) {
+        collect(of_pair, &counts.of_pairs);
+    }
     if (preempt_at != NULL && cadre_strategy_position(strategy) == strtoull(preempt_at, NULL, 10)) {
         CADRE_CHECK(cadre_preempt(strategy));
     }
@@ -59,10 +96,10 @@ static void train_epoch(bool by_turns)
 {
     cadre_per_replica *batch;
     while (cadre_next(train, &batch) == CADRE_OK) {
-        take(batch);
+        take(batch, true);
         counts.behind_step++;
         if (by_turns && cadre_next(exam, &batch) == CADRE_OK) {
-            take(batch);
+            take(batch, false);
         }
     }
 }
@@ -71,19 +108,24 @@ static void train_epoch(bool by_turns)
 static void loop(bool by_turns)
 {
     cadre_per_replica *batch;
+    double result;
     while (cadre_next_epoch(train, epochs, NULL)) {
         uint64_t epoch = cadre_epoch(train) + 1;
         bool begun = by_turns && cadre_next_epoch(exam, epoch, NULL);
         counts.begun++;
+        CADRE_CHECK(cadre_metric_reset(of_begun));
         train_epoch(by_turns);
         if (cadre_preempted(strategy)) {
             return;
         }
         counts.trained++;
+        collect(of_epoch, &counts.of_epochs);
+        CADRE_CHECK(cadre_metric_result(NULL, of_begun, &result));
+        counts.of_begun += result;
         while (begun || cadre_next_epoch(exam, epoch, NULL)) {
             begun = false;
             while (cadre_next(exam, &batch) == CADRE_OK) {
-                take(batch);
+                take(batch, false);
             }
         }
         if (cadre_preempted(strategy)) {
@@ -111,17 +153,28 @@ static int program(const char *how)
     strategy = job_strategy();
     CADRE_CHECK(cadre_variable_create(strategy, "steps", CADRE_I64, 0, NULL, NULL, &steps));
     CADRE_CHECK(cadre_state_register(strategy, "counts", &counts, sizeof counts));
+    CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_SUM, "of_epoch", NULL, &of_epoch));
+    CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_SUM, "of_pair", NULL, &of_pair));
+    CADRE_CHECK(cadre_metric_create(strategy, CADRE_METRIC_SUM, "of_begun", NULL, &of_begun));
     CADRE_CHECK(cadre_distribute_dataset(strategy,
         cadre_dataset_batch(cadre_dataset_range(0, TRAIN_STEPS * 2, 1), 2, false), NULL, &train));
     CADRE_CHECK(cadre_distribute_dataset(strategy, lines(getenv("LINES_IN")), &by_file, &exam));
     loop(strcmp(how, "by turns") == 0);
+    collect(of_pair, &counts.of_pairs);
     if (counts.begun == epochs && counts.behind_step == epochs * TRAIN_STEPS &&
-        counts.trained == epochs && counts.examined == epochs) {
+        counts.trained == epochs && counts.examined == epochs &&
+        counts.of_epochs == (double)(epochs * TRAIN_STEPS * TASKS) &&
+        counts.of_begun == counts.of_epochs && counts.of_pairs == (double)(counts.steps * TASKS) &&
+        counts.steps == cadre_strategy_position(strategy)) {
         printf(COUNTED);
     } else if (!cadre_preempted(strategy)) {
-        printf("%llu epochs begun, %llu trained, %llu examined, %llu steps of the training\n",
+        printf(
+            "%llu epochs begun, %llu trained, %llu examined, %llu steps of the training, metrics "
+            "of %g, %g and %g, %llu steps, position %llu\n",
             (unsigned long long)counts.begun, (unsigned long long)counts.trained,
-            (unsigned long long)counts.examined, (unsigned long long)counts.behind_step);
+            (unsigned long long)counts.examined, (unsigned long long)counts.behind_step,
+            counts.of_epochs, counts.of_begun, counts.of_pairs, (unsigned long long)counts.steps,
+            (unsigned long long)cadre_strategy_position(strategy));
     }
     return cadre_finish(strategy);
 }

@@ -5,15 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cadre/checkpoint.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/metrics/metric_terms.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/assign.h"
+#include "worker/library/runtime/variables/variable_reset.h"
+
+#define RESET_SUFFIX                                                                               \
+    "/reset" /* behind the variable's name: the state that says whether it awaits */
 
 struct cadre_metric {
     struct metric_rule rule;  /* its name is the one below */
@@ -45,6 +50,18 @@ static cadre_status fill_in(cadre_metric_kind kind, const cadre_metric_options *
     return CADRE_OK;
 }
 
+/* A reset that awaits a step is the state of the program's loop, as a program's own is. */
+static cadre_status open_resets(cadre_variable *variable, struct cadre_error *error)
+{
+    char name[LIMIT_NAME_BYTES + sizeof RESET_SUFFIX];
+    snprintf(name, sizeof name, "%s" RESET_SUFFIX, variable->name);
+    CADRE_TRY(variable_reset_open(variable, error));
+    cadre_status status =
+        cadre_state_register(variable->strategy, name, &variable->reset->awaits, 1);
+    return status == CADRE_OK ? status
+                              : cadre_error_set(error, status, "%s", cadre_error_message());
+}
+
 static cadre_status create_variable(cadre_strategy *strategy, const char *name,
     const struct metric_rule *rule, cadre_variable **ret_variable, struct cadre_error *error)
 {
@@ -55,8 +72,10 @@ static cadre_status create_variable(cadre_strategy *strategy, const char *name,
         .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
     cadre_status status =
         cadre_variable_create(strategy, name, CADRE_F64, rank, dims, &options, ret_variable);
-    return status == CADRE_OK ? status
-                              : cadre_error_set(error, status, "%s", cadre_error_message());
+    if (status != CADRE_OK) {
+        return cadre_error_set(error, status, "%s", cadre_error_message());
+    }
+    return (*ret_variable)->strategy == NULL ? CADRE_OK : open_resets(*ret_variable, error);
 }
 
 cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kind, const char *name,
@@ -200,22 +219,43 @@ cadre_status cadre_metric_result(
     return border(status, &error);
 }
 
+/* At once before the first step, and in the function of a merge call: a part of that step. */
+static cadre_status assign_zero(cadre_metric *metric, struct cadre_error *error)
+{
+    cadre_tensor *zero = NULL;
+    CADRE_TRY(literal_tensor(metric->variable, 0, &zero, error));
+    const struct assignment set_back = {.function = "cadre_metric_reset",
+        .how = CADRE_ASSIGN,
+        .variable = metric->variable,
+        .value = zero};
+    cadre_status status = assign_make(NULL, &set_back, error);
+    cadre_tensor_release(zero);
+    return status;
+}
+
+/* Whether the reset belongs to the step that comes. */
+static bool awaits_step(const cadre_metric *metric)
+{
+    const cadre_strategy *strategy = metric->variable->strategy;
+    return strategy != NULL && context_strategy() == NULL &&
+           (strategy_position(strategy) > 0 || strategy_arrives(strategy));
+}
+
 cadre_status cadre_metric_reset(cadre_metric *metric)
 {
     struct cadre_error error = {0};
-    cadre_tensor *zero = NULL;
     cadre_status status = argument_require(metric, __func__, "metric", &error);
+    bool awaits = false;
     if (status == CADRE_OK) {
-        status = variable_require_living(metric->variable, __func__, &error);
+        STRATEGY_CALL call = {0};
+        status = variable_enter(metric->variable, __func__, &call, &error);
+        awaits = status == CADRE_OK && awaits_step(metric);
+        if (awaits) {
+            variable_reset(metric->variable);
+        }
     }
-    if (status == CADRE_OK) {
-        status = literal_tensor(metric->variable, 0, &zero, &error);
+    if (status == CADRE_OK && !awaits) {
+        status = assign_zero(metric, &error);
     }
-    if (status == CADRE_OK) {
-        const struct assignment set_back = {
-            .function = __func__, .how = CADRE_ASSIGN, .variable = metric->variable, .value = zero};
-        status = assign_make(NULL, &set_back, &error);
-    }
-    cadre_tensor_release(zero);
     return border(status, &error);
 }

@@ -13,6 +13,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_reset.h"
 
 /* Of the one strategy that lives: what it receives, from state_receive on. */
 static struct {
@@ -27,7 +28,7 @@ static const void *variable_data(const cadre_variable *variable)
     if (variable->dtype == CADRE_STRING) {
         return NULL;
     }
-    return variable->on_read ? variable->total.value : variable->components[0].value;
+    return variable_state(variable)->value;
 }
 
 struct state_tensor state_tensor_of(const cadre_variable *variable)
@@ -144,10 +145,8 @@ cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, vo
         const cadre_variable *variable = strategy->variables->list[i];
         struct overlap part = overlap_of(at, variable->bytes, offset, byte_count);
         if (part.bytes > 0) {
-            const struct variable_component *of =
-                variable->on_read ? &variable->total : &variable->components[0];
-            CADRE_TRY(variable_to_host(
-                variable, of, part.in_tensor, (char *)into + part.in_range, part.bytes, error));
+            CADRE_TRY(variable_to_host(variable, variable_state(variable), part.in_tensor,
+                (char *)into + part.in_range, part.bytes, error));
         }
         at += variable->bytes;
     }

@@ -13,6 +13,7 @@
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_reset.h"
 
 static const struct state_turn whole = {.number = 0, .of = 1};
 
@@ -235,9 +236,7 @@ cadre_status state_hash_shared(const cadre_strategy *strategy, struct state_turn
         if (variable->dtype == CADRE_STRING) {
             hashes->values[i] = hash_strings(variable);
         } else if (!is_own(variable)) {
-            const struct variable_component *component =
-                variable->on_read ? &variable->total : &variable->components[0];
-            hash_component(variable, component, i, turn, hashes);
+            hash_component(variable, variable_state(variable), i, turn, hashes);
         }
     }
     for (uint32_t i = variables; i < hashes->count; i++) {

@@ -14,6 +14,7 @@
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_living.h"
 #include "worker/library/runtime/variables/variable_memory.h"
+#include "worker/library/runtime/variables/variable_reset.h"
 
 /* --- memory --- */
 
@@ -36,6 +37,10 @@ void variable_free(cadre_variable *variable)
     }
     component_clear(variable, &variable->total);
     variable_host_close(variable);
+    if (variable->reset != NULL) {
+        free(variable->reset->held.value);
+        free(variable->reset);
+    }
     cadre_tensor_release(variable->strings);
     cadre_tensor_release(variable->strings_kept);
     free(variable);

@@ -15,6 +15,7 @@
 struct strategy_call;
 struct device;
 struct variable_host;
+struct variable_reset;
 
 struct variable_component {
     struct device *device; /* in whose memory value and kept lie; NULL: the host's */
@@ -43,6 +44,7 @@ struct cadre_variable {
     bool restored; /* it holds what the checkpoint does that the job goes on from */
     enum tensor_memory_kind memory;  /* of components on the host */
     struct variable_host *host;      /* NULL: the first component is there itself */
+    struct variable_reset *reset;    /* NULL: it is changed by steps alone */
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
     cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
     cadre_tensor *strings_kept;      /* from before this step; NULL: not written */
@@ -140,9 +142,10 @@ struct variables_part {
  * 27). The total is the state: it survives the replicas that added to it. --- */
 
 /* On every replica of a step, after its function returned OK and before the implicit collective:
- * one collective for all of them, which counts as one of the step. Does nothing without such
- * variables. */
-cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error);
+ * one collective for all of them, which counts as one of the step; `what` and `key` are how the
+ * replicas compare it. Does nothing without such variables. */
+cadre_status on_read_fold(
+    cadre_replica *replica, const char *what, uint64_t key, struct cadre_error *error);
 
 /* The same of one variable, outside of steps: its components were written, and nothing else. All
  * tasks call it, but one that arrives. */

@@ -155,7 +155,8 @@ static size_t on_read_count(const cadre_strategy *strategy)
     return count;
 }
 
-cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
+cadre_status on_read_fold(
+    cadre_replica *replica, const char *what, uint64_t key, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
     size_t count = on_read_count(strategy);
@@ -177,8 +178,8 @@ cadre_status on_read_fold(cadre_replica *replica, struct cadre_error *error)
     CADRE_ASSERT(status != CADRE_OK || at == count);
     for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
         size_t left = count - done;
-        status = variables_meet(replica, "nothing more, since its function has returned", count,
-            buffers + done, left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
+        status = variables_meet(replica, what, collective_key(key, count), buffers + done,
+            left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
     }
     for (uint32_t i = 0;
          status == CADRE_OK && replica->local == 0 && i < strategy->variables->count; i++) {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/variables/variables_participant.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_reset.h"
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -45,9 +49,35 @@ static void returned(cadre_replica *replica, const struct cadre_error *failure)
     caching_scope_end();
 }
 
+/* What awaits the next step may have been given back here. */
+static void place(cadre_strategy *strategy, enum loop_place place, bool reached)
+{
+    (void)place;
+    if (reached && !strategy_arrives(strategy)) {
+        resets_settle(strategy);
+    }
+}
+
+static cadre_status begin(struct step_order *order, struct cadre_error *error)
+{
+    (void)error;
+    resets_settle(order->strategy);
+    return CADRE_OK;
+}
+
+static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
+{
+    char reset[LIMIT_NAME_BYTES + 32];
+    char what[STRATEGY_WHAT_BYTES];
+    uint64_t key = resets_key(replica->strategy, 0, reset);
+    snprintf(what, sizeof what, "nothing more, since its function has returned%.80s", reset);
+    return on_read_fold(replica, what, key, error);
+}
+
 static void commit(struct step_order *order)
 {
     variables_commit(order->strategy);
+    resets_applied(order->strategy);
 }
 
 static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
@@ -58,13 +88,28 @@ static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cau
     return true;
 }
 
+static cadre_status enter(
+    cadre_strategy *strategy, enum entrance entrance, struct cadre_error *error)
+{
+    (void)error;
+    if (entrance == ENTERS_ADOPTING) {
+        resets_applied(strategy);
+    } else {
+        resets_taken_over(strategy);
+    }
+    return CADRE_OK;
+}
+
 const struct participant variables_participant = {
     .name = "variables",
     .open = open_part,
     .close = close_part,
     .free = free_part,
+    .place = place,
+    .begin = begin,
     .returned = returned,
-    .complete = on_read_fold,
+    .complete = complete,
     .commit = commit,
     .undo = undo,
+    .enter = enter,
 };
