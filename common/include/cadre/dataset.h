@@ -41,19 +41,38 @@ typedef struct cadre_dataset cadre_dataset;
 typedef struct cadre_iterator cadre_iterator;
 
 /* One element: 1 to CADRE_ELEMENT_TENSORS_MAX components. Whoever fills it gives one reference of
- * each tensor. */
+ * each tensor.
+ *
+ * What are dicts and tuples elsewhere is flat here, with names beside it: component i is called
+ * names[i]. A component of a structure in a structure has its path for a name, with '/' between:
+ * 'image/left', and in a tuple the number of the part: '0/image'. Elements have the names that
+ * cadre_dataset_named gives them, or the spec that a generator or a map declares; batches and all
+ * that changes no component keep them; zip and enumerate make tuples; a map that declares no names
+ * takes them away. They go with the dataset through its distribution to the replicas
+ * (cadre_replica_input). (The structures of tf.nest.) */
 typedef struct cadre_element {
     uint32_t count;
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX];
+    /* Of an element that the library gives, where its dataset has names; NULL: it has none. Of one
+     * that the program makes they are looked at where that is said. */
+    const char *const *names;
 } cadre_element;
 
 typedef struct cadre_element_spec {
     uint32_t count;
     cadre_tensor_spec tensors[CADRE_ELEMENT_TENSORS_MAX];
+    /* [count], each given once, NULL for a component without one; NULL: none has a name. Those that
+     * the library gives last until the process ends, and it keeps copies of those it is given. */
+    const char *const *names;
 } cadre_element_spec;
 
 /* Releases the tensors and zeroes the element. NULL is allowed. */
 CADRE_API void cadre_element_release(cadre_element *element);
+
+/* The component that is called `name`, borrowed from the element: in a function that a dataset
+ * calls, or of one that was read. NOT_FOUND says which names there are. (element["image"].) */
+CADRE_API cadre_status cadre_element_named(
+    const cadre_element *element, const char *name, cadre_tensor **ret_tensor);
 
 /* How distributed input is divided among the tasks (tf.data.experimental.AutoShardPolicy; the
  * numbers are TF's). DATA and FILE promise each sample exactly once when tasks are lost or join;

@@ -58,13 +58,15 @@ CADRE_API cadre_status cadre_example_parser_create(
 /* NULL is allowed. */
 CADRE_API void cadre_example_parser_release(cadre_example_parser *parser);
 
-/* What parsing one example gives: component i is feature i. FIXED [dims], SEQUENCE [?, dims],
- * VARYING [?]. For cadre_map_options.output: without it the first example is read to see. */
+/* What parsing one example gives: component i is feature i, and is called like it. FIXED [dims],
+ * SEQUENCE [?, dims], VARYING [?]. For cadre_map_options.output: without it the first example is
+ * read to see. */
 CADRE_API cadre_status cadre_example_parser_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);
 
 /* What parsing a batch gives: in the order of the features FIXED [n, dims], SEQUENCE [n, ?, dims];
- * VARYING the values [?] and, after them, CADRE_I64 [n]. INVALID_ARGUMENT: that is more than
+ * VARYING the values [?] and, after them, CADRE_I64 [n], called 'ids/values' and 'ids/row_lengths'
+ * where the feature is 'ids'. INVALID_ARGUMENT: that is more than
  * CADRE_ELEMENT_TENSORS_MAX components. */
 CADRE_API cadre_status cadre_example_parser_batch_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);

@@ -42,9 +42,9 @@ typedef cadre_status (*cadre_reduce_function)(
 /* --- one element for one. They keep indexability. --- */
 
 typedef struct cadre_map_options {
-    /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. NULL: found
-     * by calling the function for the first two elements, when it is first needed; sizes that first
-     * differ later must be declared. Copied. */
+    /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. Its names
+     * are those of the components. NULL: found by calling the function for the first two elements,
+     * when it is first needed; sizes that first differ later must be declared. Copied. */
     const cadre_element_spec *output;
     int32_t parallel; /* calls at a time; 0 and 1: one; or CADRE_PARALLEL_AUTO */
     bool unordered;   /* whatever is done first comes first, in plain reading; distributed input
@@ -55,12 +55,30 @@ typedef struct cadre_map_options {
 CADRE_API cadre_dataset *cadre_dataset_map(
     cadre_dataset *data, cadre_map_function function, void *user, const cadre_map_options *options);
 
+/* Calls the components of each element names[0] to names[count - 1], whatever they were called; a
+ * name is NULL where a component has none. They are copied. INVALID_ARGUMENT: a name is empty or
+ * there twice; when it is read or distributed: elements have another number of components.
+ *
+ *     static const char *const names[] = {"image", "label"};
+ *     data = cadre_dataset_named(data, names, 2);
+ *
+ * Keeps indexability. (A map to a dict.) */
+CADRE_API cadre_dataset *cadre_dataset_named(
+    cadre_dataset *data, const char *const names[], size_t count);
+
 /* Puts the element's number before its components, as a CADRE_I64 scalar: start, start + 1, ...
+ * Names are those of a tuple: '0' is the number, '1' or '1/image' are the element.
  * (tf.data.Dataset.enumerate.) */
 CADRE_API cadre_dataset *cadre_dataset_enumerate(cadre_dataset *data, int64_t start);
 
 /* Element i holds the components of element i of each dataset, of `count` >= 1; ends with the
- * shortest. The first one's samples are those that are counted. (tf.data.Dataset.zip.) */
+ * shortest. The first one's samples are those that are counted. Names are those of a tuple: of the
+ * second dataset '1', or '1/image', or '1/0' and '1/1' where several have none.
+ *
+ * This is how a step is fed two datasets: zipped, then distributed, they are one stream of the
+ * ledger, whose epochs have zip's length, and whose batches cadre_values_named takes apart. Batches
+ * side by side may differ in their rows under CADRE_SHARD_DATA, where each is cut by its own.
+ * (tf.data.Dataset.zip; zip of two distributed datasets.) */
 CADRE_API cadre_dataset *cadre_dataset_zip(cadre_dataset *const datasets[], size_t count);
 
 /* Keeps the elements at hand: the first complete iteration stores them, later ones, of any epoch,

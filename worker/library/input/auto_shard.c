@@ -44,7 +44,7 @@ static bool is_one_of(const cadre_dataset *node, const char *const names[], size
 
 static bool passes_files_through(const cadre_dataset *node)
 {
-    static const char *const names[] = {"batch", "cache", "filter", "map", "with_options",
+    static const char *const names[] = {"batch", "cache", "filter", "map", "named", "with_options",
         "padded_batch", "prefetch", "rebatch", "repeat", "shard", "shard by hint", "shuffle",
         "skip", "take", "unbatch", "with_spec"};
     return node->input_count == 1 && is_one_of(node, names, CADRE_COUNT_OF(names));
@@ -218,7 +218,7 @@ cadre_status dataset_name_files(
 cadre_status dataset_files_recut(
     cadre_dataset *data, cadre_dataset **ret_reader, struct cadre_error *error)
 {
-    static const char *const passes_on[] = {"assert_cardinality", "batch", "filter", "map",
+    static const char *const passes_on[] = {"assert_cardinality", "batch", "filter", "map", "named",
         "with_options", "padded_batch", "prefetch", "rebatch", "shuffle", "with_spec"};
     const cadre_dataset *unbatched = NULL;
     bool opens = false;
@@ -300,7 +300,7 @@ cadre_status dataset_choose(cadre_dataset *data, uint32_t workers,
 /* Before what only says how the dataset is read. */
 static cadre_dataset *shard_at_end(cadre_dataset *data, const struct auto_shard *shard)
 {
-    static const char *const trailing[] = {"with_options", "prefetch"};
+    static const char *const trailing[] = {"named", "with_options", "prefetch"};
     if (is_one_of(data, trailing, CADRE_COUNT_OF(trailing))) {
         cadre_dataset *input = shard_at_end(data->input, shard);
         return data->ops->rebuild(data, &input);

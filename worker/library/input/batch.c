@@ -153,7 +153,7 @@ static cadre_status batch_spec(cadre_dataset *self, const cadre_element_spec inp
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
     const cadre_element_spec *input = &inputs[0];
-    *ret_spec = (cadre_element_spec){.count = input->count};
+    *ret_spec = (cadre_element_spec){.count = input->count, .names = input->names};
     for (uint32_t i = 0; i < input->count; i++) {
         const cadre_tensor_spec *from = &input->tensors[i];
         cadre_tensor_spec *to = &ret_spec->tensors[i];

@@ -47,6 +47,7 @@ static void take_over(cadre_dataset *data, const cadre_dataset *input)
     data->by_place_only = data->by_place_only || input->by_place_only;
     data->works_ahead = data->works_ahead || input->works_ahead;
     data->repeats = data->repeats || input->repeats;
+    data->has_names = data->has_names || input->has_names;
     data->depth = data->depth > input->depth ? data->depth : input->depth + 1;
     data->nodes = data->nodes + input->nodes;
     if (data->failure.code != CADRE_OK) {
@@ -227,10 +228,9 @@ cadre_status dataset_prepare(cadre_dataset *data, struct cadre_error *error)
     return data->ops->prepare != NULL ? data->ops->prepare(data, error) : CADRE_OK;
 }
 
-cadre_status dataset_spec(
+static cadre_status find_spec(
     cadre_dataset *data, cadre_element_spec *ret_spec, struct cadre_error *error)
 {
-    CADRE_TRY(dataset_status(data, error));
     while (data->ops->spec == NULL) {
         data = data->input;
     }
@@ -246,6 +246,15 @@ cadre_status dataset_spec(
         CADRE_TRY(dataset_spec(data->inputs[i], &inputs[i], error));
     }
     return data->ops->spec(data, inputs, ret_spec, error);
+}
+
+cadre_status dataset_spec(
+    cadre_dataset *data, cadre_element_spec *ret_spec, struct cadre_error *error)
+{
+    CADRE_TRY(dataset_status(data, error));
+    CADRE_TRY(find_spec(data, ret_spec, error));
+    atomic_store_explicit(&data->names, ret_spec->names, memory_order_release);
+    return CADRE_OK;
 }
 
 cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spec *ret_spec)

@@ -6,6 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/input/node.h"
 
 struct enumerate_dataset {
@@ -183,7 +184,10 @@ static cadre_status enumerate_spec(cadre_dataset *self, const cadre_element_spec
     *ret_spec = (cadre_element_spec){.count = inputs[0].count + 1};
     ret_spec->tensors[0] = (cadre_tensor_spec){.dtype = CADRE_I64};
     memcpy(ret_spec->tensors + 1, inputs[0].tensors, inputs[0].count * sizeof inputs[0].tensors[0]);
-    return CADRE_OK;
+    struct names_made names = {0};
+    names_made_add_part(&names, 0, NULL, 1);
+    names_made_add_part(&names, 1, inputs[0].names, inputs[0].count);
+    return names_made_keep(&names, "enumerate", &ret_spec->names, error);
 }
 
 static cadre_dataset *enumerate_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[])

@@ -10,6 +10,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 
 _Static_assert(CADRE_ELEMENT_TENSORS_MAX * 2 <= EXAMPLE_TABLE_SLOTS && EXAMPLE_TABLE_SLOTS <= 256,
     "the table of names stays at most half full, and its slots hold any feature's number");
@@ -199,6 +200,24 @@ static void add_spec(
     memcpy(tensor->dims + unknown, wanted->dims, wanted->rank * sizeof wanted->dims[0]);
 }
 
+/* Features are components of that name, and one of a batch's that is VARYING two. Features may have
+ * names that make these no names of components: then there are none. */
+static cadre_status name_components(const cadre_example_parser *parser, bool batch,
+    cadre_element_spec *spec, struct cadre_error *error)
+{
+    struct names_made names = {0};
+    for (uint32_t i = 0; i < parser->count; i++) {
+        const struct wanted_feature *wanted = &parser->wanted[i];
+        bool varies = batch && wanted->kind == CADRE_FEATURE_VARYING;
+        names_made_add(&names, wanted->name, varies ? "values" : NULL);
+        if (varies) {
+            names_made_add(&names, wanted->name, "row_lengths");
+        }
+    }
+    cadre_status status = names_made_keep(&names, "example", &spec->names, error);
+    return status == CADRE_INVALID_ARGUMENT ? CADRE_OK : status;
+}
+
 cadre_status cadre_example_parser_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec)
 {
@@ -212,7 +231,8 @@ cadre_status cadre_example_parser_spec(
         add_spec(
             ret_spec, &parser->wanted[i], parser->wanted[i].kind == CADRE_FEATURE_FIXED ? 0 : 1);
     }
-    return CADRE_OK;
+    cadre_status status = name_components(parser, false, ret_spec, &error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
 cadre_status example_batch_spec(
@@ -247,6 +267,7 @@ cadre_status cadre_example_parser_batch_spec(
     cadre_status status = argument_require(parser, __func__, "parser", &error);
     status = status != CADRE_OK ? status : argument_require(ret_spec, __func__, "ret_spec", &error);
     status = status != CADRE_OK ? status : example_batch_spec(parser, ret_spec, &error);
+    status = status != CADRE_OK ? status : name_components(parser, true, ret_spec, &error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 

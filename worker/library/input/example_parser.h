@@ -38,7 +38,7 @@ cadre_status example_find(const cadre_example_parser *parser, const void *bytes,
 cadre_status example_damaged(
     const struct example_fault *fault, const void *bytes, size_t size, struct cadre_error *error);
 
-/* The internal face of the function of cadre/example.h. */
+/* What a batch is, as the function of cadre/example.h tells it, without names. */
 cadre_status example_batch_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec, struct cadre_error *error);
 

@@ -40,8 +40,8 @@ cadre_dataset *names_in_order(cadre_dataset *names, const struct names_order *or
 
 cadre_status names_are_a_list(const cadre_dataset *names, struct cadre_error *ret_reason)
 {
-    static const char *const kept[] = {
-        "map", "with_options", "prefetch", "shard", "shuffle", "skip", "take", "with_spec"};
+    static const char *const kept[] = {"map", "named", "with_options", "prefetch", "shard",
+        "shuffle", "skip", "take", "with_spec"};
     for (; names->input_count == 1; names = names->input) {
         bool known = false;
         for (size_t i = 0; i < CADRE_COUNT_OF(kept); i++) {

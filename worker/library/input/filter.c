@@ -32,9 +32,11 @@ static cadre_status filter_next(cadre_iterator *self, cadre_element *ret_element
     for (;;) {
         bool keep = false;
         CADRE_TRY(iterator_next(self->input, ret_element, list, error));
+        ret_element->names = dataset_names(self->data->input);
         user_call_begin();
         cadre_status returned = filter->function(ret_element, &keep, filter->user);
         cadre_status status = user_call_end(returned, "filter", error);
+        ret_element->names = NULL;
         if (status == CADRE_OK && keep) {
             return CADRE_OK;
         }

@@ -4,6 +4,7 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/input/node.h"
 #include "worker/library/input/user_call.h"
 
@@ -69,6 +70,7 @@ static cadre_status generate(
         CADRE_TRY(check_count(iterator, true, error));
         return iterator_end(error);
     }
+    out.names = NULL; /* those of the output are declared */
     status = user_call_end(status, "next", error);
     if (status == CADRE_OK) {
         status = user_call_check(&out, &data->output, "next", error);
@@ -192,7 +194,8 @@ static cadre_status check_output(const cadre_element_spec *output, struct cadre_
     return CADRE_OK;
 }
 
-static cadre_status check_generator(const cadre_generator *generator, struct cadre_error *error)
+static cadre_status check_generator(
+    const cadre_generator *generator, const char *const **ret_names, struct cadre_error *error)
 {
     if (generator == NULL || generator->next == NULL || generator->output == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "generator: %s",
@@ -209,13 +212,18 @@ static cadre_status check_generator(const cadre_generator *generator, struct cad
             "known",
             generator->cardinality);
     }
-    return check_output(generator->output, error);
+    CADRE_TRY(check_output(generator->output, error));
+    return generator->output->names == NULL
+               ? CADRE_OK
+               : component_names_keep(generator->output->names, generator->output->count,
+                     "generator", ret_names, error);
 }
 
 cadre_dataset *cadre_dataset_generator(const cadre_generator *generator)
 {
     struct cadre_error error = {0};
-    if (check_generator(generator, &error) != CADRE_OK) {
+    const char *const *names = NULL;
+    if (check_generator(generator, &names, &error) != CADRE_OK) {
         return dataset_failed(NULL, &error);
     }
     struct generator_dataset *data = dataset_new(sizeof *data, &generator_ops, NULL);
@@ -227,6 +235,8 @@ cadre_dataset *cadre_dataset_generator(const cadre_generator *generator)
         generator->cardinality == 0 ? CADRE_CARDINALITY_UNKNOWN : generator->cardinality;
     data->generator = *generator;
     data->output = *generator->output;
+    data->output.names = names;
+    data->base.has_names = names != NULL;
     data->generator.output = &data->output;
     return &data->base;
 }

@@ -352,6 +352,9 @@ cadre_status cadre_dataset_iterate(
     if (status == CADRE_OK) {
         status = dataset_iterate(data, &(struct pass){.epoch = epoch}, ret_iterator, &error);
     }
+    if (status == CADRE_OK) {
+        (*ret_iterator)->names = dataset_names(data);
+    }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 
@@ -365,6 +368,7 @@ cadre_status cadre_iterator_next(cadre_iterator *iterator, cadre_element *ret_el
     }
     if (status == CADRE_OK) {
         status = iterator_next(iterator, ret_element, NULL, &error);
+        ret_element->names = status == CADRE_OK ? iterator->names : NULL;
     }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }

@@ -8,6 +8,7 @@
 #include "cadre/example.h"
 #include "common/base/cleanup.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/input/element_rows.h"
 #include "worker/library/input/error_samples.h"
 #include "worker/library/input/read_ahead.h"
@@ -86,8 +87,10 @@ static cadre_status apply(cadre_dataset *self, struct mapped_element *mapped, ca
     cadre_element out = {0};
     mapped->repeated = self->input->repeats;
     struct mapped_element *before = mapped_enter(mapped);
+    in->names = dataset_names(self->input);
     user_call_begin();
     cadre_status status = user_call_end(map->function(in, &out, map->user), "map", error);
+    out.names = NULL; /* those of the output are declared */
     mapped_enter(before);
     if (status == CADRE_OK) {
         status = user_call_check(&out, map->declared ? &map->output : NULL, "map", error);
@@ -401,7 +404,8 @@ static const struct dataset_ops map_ops[2][2] = {
 };
 
 /* A declared spec names real types, and shapes of known or unknown sizes. */
-static cadre_status check_declared(const cadre_element_spec *output, struct cadre_error *error)
+static cadre_status check_declared(
+    const cadre_element_spec *output, const char *const **ret_names, struct cadre_error *error)
 {
     if (output->count < 1 || output->count > CADRE_ELEMENT_TENSORS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -424,7 +428,9 @@ static cadre_status check_declared(const cadre_element_spec *output, struct cadr
             }
         }
     }
-    return CADRE_OK;
+    return output->names == NULL
+               ? CADRE_OK
+               : component_names_keep(output->names, output->count, "map", ret_names, error);
 }
 
 cadre_dataset *cadre_dataset_map(
@@ -439,9 +445,10 @@ cadre_dataset *cadre_dataset_map(
         return dataset_failed(data, &error);
     }
     const cadre_map_options given = options != NULL ? *options : (cadre_map_options){0};
+    const char *const *names = NULL;
     uint32_t threads = 1;
     if (thread_pool_parallel(given.parallel, "map", &threads, &error) != CADRE_OK ||
-        (given.output != NULL && check_declared(given.output, &error) != CADRE_OK)) {
+        (given.output != NULL && check_declared(given.output, &names, &error) != CADRE_OK)) {
         return dataset_failed(data, &error);
     }
     struct map_dataset *map =
@@ -456,6 +463,8 @@ cadre_dataset *cadre_dataset_map(
     map->unordered = given.unordered;
     map->declared = given.output != NULL;
     map->output = given.output != NULL ? *given.output : (cadre_element_spec){0};
+    map->output.names = names;
+    map->base.has_names = map->base.has_names || names != NULL;
     map->base.works_ahead = map->base.works_ahead || threads > 1;
     pthread_mutex_init(&map->lock, NULL);
     return &map->base;

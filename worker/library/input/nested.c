@@ -78,8 +78,10 @@ cadre_status nested_make(const struct nested_dataset *nested, const cadre_elemen
     char who[64];
     *ret_data = NULL;
     snprintf(who, sizeof who, "%s: input element %" PRIu64, nested->base.ops->name, number);
+    cadre_element in = *element;
+    in.names = dataset_names(nested->base.input);
     user_call_begin();
-    cadre_status returned = nested->settings.function(element, ret_data, nested->settings.user);
+    cadre_status returned = nested->settings.function(&in, ret_data, nested->settings.user);
     cadre_status status = user_call_end(returned, who, error);
     if (status == CADRE_OK) {
         status = dataset_status(*ret_data, error);

@@ -140,7 +140,9 @@ struct cadre_dataset {
     bool by_place_only;          /* has a node that needs that (a shuffle of all) */
     bool works_ahead; /* has a node with threads of its own, which reading in order alone gives */
     bool repeats;     /* has a node that gives elements several times in an epoch */
-    struct cadre_error failure; /* code CADRE_OK: none */
+    bool has_names;   /* a node of it gives names to components */
+    const char *const *_Atomic names; /* of its components, once its spec was asked for */
+    struct cadre_error failure;       /* code CADRE_OK: none */
 };
 
 /* --- building --- */
@@ -173,6 +175,10 @@ cadre_status dataset_status(const cadre_dataset *data, struct cadre_error *error
 
 cadre_status dataset_spec(
     cadre_dataset *data, cadre_element_spec *ret_spec, struct cadre_error *error);
+
+/* The names of the components, for those that look at its elements: asks for the spec where a node
+ * gives names and nobody has done so before. NULL: they have none. Any thread. */
+const char *const *dataset_names(cadre_dataset *data);
 
 /* As known now. */
 int64_t dataset_cardinality(const cadre_dataset *data);
@@ -265,6 +271,7 @@ struct cadre_iterator {
     cadre_dataset *data; /* what it reads; a reference */
     struct pass pass;
     cadre_iterator *input;      /* of the dataset's input; NULL at the bottom */
+    const char *const *names;   /* of the components that the program gets; NULL: none */
     struct cadre_error stopped; /* the end or an error, given again on each call */
 };
 

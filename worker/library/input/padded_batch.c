@@ -242,7 +242,7 @@ static cadre_status padded_spec(cadre_dataset *self, const cadre_element_spec in
             "padded_batch: elements of %" PRIu32 " components, and shapes were given for %" PRIu32,
             inputs[0].count, padded->shapes.count);
     }
-    *ret_spec = (cadre_element_spec){.count = inputs[0].count};
+    *ret_spec = (cadre_element_spec){.count = inputs[0].count, .names = inputs[0].names};
     for (uint32_t i = 0; i < inputs[0].count; i++) {
         CADRE_TRY(component_spec(padded, i, &inputs[0].tensors[i], &ret_spec->tensors[i], error));
     }

@@ -55,7 +55,9 @@ uint32_t dataset_prefetch_depth(const cadre_dataset *data)
     int64_t depth = 0;
     for (; data != NULL && data->input_count == 1; data = data->input) {
         bool prefetches = data->ops == &prefetch_ops;
-        if (!prefetches && strcmp(data->ops->name, "with_options") != 0) {
+        bool passes =
+            strcmp(data->ops->name, "with_options") == 0 || strcmp(data->ops->name, "named") == 0;
+        if (!prefetches && !passes) {
             break;
         }
         int64_t own = prefetches ? ((const struct prefetch_dataset *)data)->depth : 0;

@@ -33,6 +33,7 @@ static cadre_status reduce(cadre_dataset *data, cadre_element *state,
         cadre_element in = {0};
         status = iterator_next(iterator, &in, NULL, error);
         if (status == CADRE_OK) {
+            in.names = dataset_names(data);
             status = fold(state, &in, function, user, error);
             cadre_element_release(&in);
         }

@@ -7,6 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/input/element_rows.h"
 
 struct zip_iterator {
@@ -52,14 +53,16 @@ static cadre_status append(cadre_element *element, cadre_element *part, struct c
 static cadre_status zip_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
+    struct names_made names = {0};
     *ret_spec = (cadre_element_spec){0};
     for (uint32_t i = 0; i < self->input_count; i++) {
         CADRE_TRY(check_room(ret_spec->count, inputs[i].count, error));
+        names_made_add_part(&names, i, inputs[i].names, inputs[i].count);
         memcpy(ret_spec->tensors + ret_spec->count, inputs[i].tensors,
             inputs[i].count * sizeof inputs[i].tensors[0]);
         ret_spec->count += inputs[i].count;
     }
-    return CADRE_OK;
+    return names_made_keep(&names, "zip", &ret_spec->names, error);
 }
 
 static int64_t zip_cardinality(const cadre_dataset *self)

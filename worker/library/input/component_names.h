@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names of the components of elements and values. A name, and each list of them, is kept once until
+ * the process ends: programs have few, and so a list is passed on as a pointer, by whoever
+ * describes elements, and outlives all of them. */
+#ifndef CADRE_WORKER_INPUT_COMPONENT_NAMES_H
+#define CADRE_WORKER_INPUT_COMPONENT_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cadre/dataset.h"
+#include "common/base/error.h"
+
+#define NAMES_TEXT_BYTES 400
+
+/* What a name is kept as; NULL: no memory. Any thread. */
+const char *component_name_keep(const char *name);
+
+/* What `count` names are kept as, where NULL stands for none; NULL where all are. INVALID_ARGUMENT,
+ * which `who` begins: a name is empty, or is there twice. Any thread. */
+cadre_status component_names_keep(const char *const names[], uint32_t count, const char *who,
+    const char *const **ret_names, struct cadre_error *error);
+
+/* A list of names that is made name by name. Begins zeroed. */
+struct names_made {
+    uint32_t count;
+    bool no_memory;
+    const char *names[CADRE_ELEMENT_TENSORS_MAX];
+};
+
+/* The next name: "prefix/name"; the one that there is, where the other is NULL or empty; else none.
+ */
+void names_made_add(struct names_made *made, const char *prefix, const char *name);
+
+/* The names of part `part` of a tuple: '2/image' and so on; '2/0', '2/1' where they have none, and
+ * '2' if there is only one. `names` may be NULL. */
+void names_made_add_part(
+    struct names_made *made, uint32_t part, const char *const names[], uint32_t count);
+
+cadre_status names_made_keep(const struct names_made *made, const char *who,
+    const char *const **ret_names, struct cadre_error *error);
+
+/* "'image', 'label'", or "none has a name". Returns `text`; what does not fit is left out. */
+const char *component_names_text(
+    const char *const names[], uint32_t count, char text[NAMES_TEXT_BYTES]);
+
+/* The component that is called `name`. NOT_FOUND, in a sentence that `who` begins and that says
+ * which names there are. `names` may be NULL. */
+cadre_status component_names_find(const char *const names[], uint32_t count, const char *name,
+    const char *who, uint32_t *ret_component, struct cadre_error *error);
+
+#endif
