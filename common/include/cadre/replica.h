@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CADRE_OUTPUTS_MAX 16 /* tensors that a replica function may return */
+#define CADRE_OUTPUTS_MAX 64 /* tensors that a replica function may return */
 
 /* --- replica context: what a replica function is given. Valid during the call; any thread that the
  * function itself starts and waits for may look at it. Of NULL these say 0. --- */
@@ -40,6 +40,29 @@ CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
 /* How many tensors `inputs` holds: the components of what cadre_run was given, as of a dataset's
  * elements; 0 without. */
 CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
+
+/* The input that is called `name`: a component of the batch, or of an argument
+ * (cadre_run_arguments). Borrowed. NOT_FOUND says which names there are; INVALID_ARGUMENT: several
+ * inputs are called so. It compares with each name, which is quick for as many as there are. Any
+ * thread that the function waits for. FAILED_PRECONDITION: the function is not running.
+ *
+ *     CADRE_TRY(cadre_replica_input(replica, "image", &image));
+ *
+ * (The arguments' structures in tf.distribute.Strategy.run.) */
+CADRE_API cadre_status cadre_replica_input(
+    const cadre_replica *replica, const char *name, cadre_tensor **ret_tensor);
+
+/* Returns `tensor` from the replica function as the output `name`, in the next place of its outputs
+ * that is empty; takes one reference over, also on error. cadre_values_named finds it among what
+ * cadre_run gives back. All replicas give the same names in the same order. INVALID_ARGUMENT, which
+ * fails the step: NULL, an empty name or one that was given already, no place left.
+ * FAILED_PRECONDITION in another thread than the function's.
+ *
+ *     return cadre_replica_output(replica, "loss", loss);
+ *
+ * (The dict that a function given to tf.distribute.Strategy.run returns.) */
+CADRE_API cadre_status cadre_replica_output(
+    cadre_replica *replica, const char *name, cadre_tensor *tensor);
 
 /* The canonical name of its device (cadre/device.h), the strategy's; of NULL "".
  * (tf.distribute.ReplicaContext.devices.) */
@@ -91,15 +114,15 @@ CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_func
  * `inputs`: its slice of the global batch, or its part of other values, borrowed; do not write to
  * them. A slice may have 0 rows; its types and the other dimensions are right nevertheless.
  * `outputs`: CADRE_OUTPUTS_MAX places, all NULL; on success each of the first n_outputs holds one
- * reference of a tensor, and no other does. cadre_run takes them, also on failure. To return an
- * input, or a tensor in several places, retain it for each. Without a reference left for it, such
- * as when the function released it, the step fails with INVALID_ARGUMENT. `user`: shared by all
- * replicas, whose functions run at the same time. Every replica makes the same collective calls in
- * the same order. Variables are written after the last of them. It may be called more than once for
- * one step, when a task is lost: with the slice and the ids of those that are left, and all
- * variables as before the step. So it changes nothing else that lasts. A status other than CADRE_OK
- * ends the step for all replicas; cadre_fail says why. A collective or an assignment that failed
- * ends it too, whatever the function returns. */
+ * reference of a tensor, and no other does; cadre_replica_output fills them by name. cadre_run
+ * takes them, also on failure. To return an input, or a tensor in several places, retain it for
+ * each. Without a reference left for it, such as when the function released it, the step fails with
+ * INVALID_ARGUMENT. `user`: shared by all replicas, whose functions run at the same time. Every
+ * replica makes the same collective calls in the same order. Variables are written after the last
+ * of them. It may be called more than once for one step, when a task is lost: with the slice and
+ * the ids of those that are left, and all variables as before the step. So it changes nothing else
+ * that lasts. A status other than CADRE_OK ends the step for all replicas; cadre_fail says why. A
+ * collective or an assignment that failed ends it too, whatever the function returns. */
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 
@@ -126,6 +149,22 @@ typedef cadre_status (*cadre_replica_function)(
  * (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     void *user, cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
+
+/* The same with several values: the function's inputs are the components of all arguments, one
+ * after the other.
+ *
+ *     const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate, .name = "rate"}};
+ *     cadre_run_arguments(strategy, step, &model, arguments, 2, 1, &loss);
+ *
+ * `arguments`: n_arguments, borrowed; NULL and 0 as without any. One batch may be among them, also
+ * in parts (cadre_values_named), and is fed once. Batches of two datasets cannot be, since a step
+ * of the ledger is one of one dataset: INVALID_ARGUMENT. Put them together before they are
+ * distributed: cadre_dataset_zip. INVALID_ARGUMENT, too, for an argument that has both or none of
+ * its two, and for more than CADRE_ELEMENT_TENSORS_MAX inputs.
+ * (tf.distribute.Strategy.run with args and kwargs.) */
+CADRE_API cadre_status cadre_run_arguments(cadre_strategy *strategy,
+    cadre_replica_function function, void *user, const cadre_argument arguments[],
+    uint32_t n_arguments, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
 
 #ifdef __cplusplus
 }

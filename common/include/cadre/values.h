@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* For each local replica one or several tensors (components): a batch has as many as an element of
- * its dataset, an output of cadre_run has one. */
+ * its dataset, an output of cadre_run has one. Components may have names (cadre/dataset.h). */
 typedef struct cadre_per_replica cadre_per_replica;
 
 /* One reference more, given back with release; NULL is passed through and allowed. Values that the
@@ -46,9 +46,10 @@ typedef struct cadre_value_context {
     uint32_t num_replicas_in_sync;
 } cadre_value_context;
 
-/* Makes the value of one replica: 1 to CADRE_ELEMENT_TENSORS_MAX tensors, one reference of each;
- * all replicas' have equally many. On failure says why with cadre_fail. Other calls with the
- * strategy are refused in it (cadre/strategy.h). */
+/* Makes the value of one replica: 1 to CADRE_ELEMENT_TENSORS_MAX tensors, one reference of each,
+ * and names of them, which are copied, or none; all replicas' have equally many, called alike. On
+ * failure says why with cadre_fail. Other calls with the strategy are refused in it
+ * (cadre/strategy.h). */
 typedef cadre_status (*cadre_value_function)(
     const cadre_value_context *context, cadre_element *ret_value, void *user);
 
@@ -66,20 +67,37 @@ CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
 typedef struct cadre_argument {
     cadre_per_replica *values;
     cadre_tensor *tensor;
+    /* What its components are called: a tensor 'rate', a batch's 'batch/image', or 'batch/0' and so
+     * on where several have no name. NULL: they keep the names that they have. */
+    const char *name;
 } cadre_argument;
 
-/* One value of all arguments' components, one after the other, for functions that take several:
+/* One value of all arguments' components, one after the other: a structure, to be reduced, gathered
+ * or printed as one. (cadre_run_arguments takes several values as they are.)
  *
- *     const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate}};
- *     cadre_values_join(strategy, arguments, 2, &all);
- *     cadre_run(strategy, train_step, &model, all, 1, &loss); // inputs: the batch's, then the rate
+ *     const cadre_argument parts[] = {{.values = loss, .name = "loss"}, {.tensor = rate}};
+ *     cadre_values_join(strategy, parts, 2, &both);
  *
  * It holds references of what it was joined of, and *ret_values is the caller's to release. With a
- * batch among the arguments (one at most, INVALID_ARGUMENT) it feeds the batch's samples, as the
- * batch does. At most CADRE_ELEMENT_TENSORS_MAX components in all. Cross-replica context. (The
- * argument rules of tf.distribute.Strategy.run.) */
+ * batch among the arguments it feeds the batch's samples, as the batch does. INVALID_ARGUMENT:
+ * batches of several datasets (cadre_dataset_zip makes one of them), or of several steps; more than
+ * CADRE_ELEMENT_TENSORS_MAX components in all. Cross-replica context. (tf.nest; the argument rules
+ * of tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica **ret_values);
+
+/* What is called `name` in these values: a component of a batch or of an output of cadre_run, or a
+ * structure of them: 'image' finds 'image/left' and 'image/right', as 'left' and 'right'. '0' and
+ * '1' are what cadre_dataset_zip has put together.
+ *
+ *     cadre_values_named(outputs, 2, "loss", &loss);  // among the outputs of a step
+ *     cadre_values_named(&batch, 1, "image", &image); // in a batch
+ *
+ * *ret_values is the caller's to release; it holds what it is part of, and a part of a batch feeds
+ * the whole batch's samples. NOT_FOUND says which names there are; INVALID_ARGUMENT: several
+ * components are called so. Any context and thread. (batch["image"].) */
+CADRE_API cadre_status cadre_values_named(cadre_per_replica *const values[], uint32_t n_values,
+    const char *name, cadre_per_replica **ret_values);
 
 /* A value of one component whose replicas have these tensors: one for each local replica, in order,
  * of which a reference more is taken. Or one tensor alone, which is a single value: its only local
@@ -97,7 +115,7 @@ CADRE_API cadre_status cadre_values_from_tensors(cadre_strategy *strategy,
  *     }
  *
  * One that TF would not wrap (cadre_per_replica_is_plain) is printed as its tensor, and several
- * components as a tuple, with tensors as in Python's repr:
+ * components as a tuple, or by name as a dict, with tensors as in Python's repr:
  * (<cadre_tensor: shape=(), dtype=int64, numpy=1>, ...). Any context and thread. (print.) */
 CADRE_API cadre_status cadre_value_print(const cadre_per_replica *value, FILE *file);
 

@@ -209,7 +209,10 @@ static cadre_status train(
     *(int64_t *)cadre_variable_write(replica, sum) += total;
     uint64_t *mixed = cadre_variable_write(replica, order);
     *mixed = *mixed * UINT64_C(1000003) + (uint64_t)total;
-    return cadre_tensor_from_i64(total, &outputs[0]);
+    cadre_tensor *output;
+    (void)outputs;
+    CADRE_TRY(cadre_tensor_from_i64(total, &output));
+    return cadre_replica_output(replica, "total", output);
 }
 
 static cadre_status measure(
@@ -271,6 +274,9 @@ static void between_steps(cadre_per_replica *output)
 {
     uint64_t position = cadre_strategy_position(strategy);
     cadre_tensor *reduced;
+    cadre_per_replica *total; /* by its name, also where the step was adopted */
+    CADRE_CHECK(cadre_values_named(&output, 1, "total", &total));
+    cadre_per_replica_release(total);
     mark_leave("applied", position - 1);
     if (getenv("NOTHING_BETWEEN") != NULL) {
         return;

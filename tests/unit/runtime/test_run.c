@@ -176,12 +176,12 @@ static void outputs_are_checked(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    cadre_per_replica *outputs[17];
+    cadre_per_replica *outputs[CADRE_OUTPUTS_MAX + 1];
     assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 1, outputs),
         CADRE_INVALID_ARGUMENT, "left output 0 of 1 empty");
     assert_null(outputs[0]);
-    assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 17, outputs),
-        CADRE_INVALID_ARGUMENT, "at most 16");
+    assert_public_error(cadre_run(strategy, no_output, NULL, NULL, CADRE_OUTPUTS_MAX + 1, outputs),
+        CADRE_INVALID_ARGUMENT, "at most 64");
     assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 1, NULL), CADRE_INVALID_ARGUMENT,
         "without places");
     float x = 1;

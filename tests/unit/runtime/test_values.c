@@ -359,9 +359,15 @@ static void arguments_that_cannot_be_joined(void **state)
     const cadre_argument both[] = {{.tensor = rate, .values = batch}};
     assert_public_error(cadre_values_join(strategy, both, 1, &joined), CADRE_INVALID_ARGUMENT,
         "argument 0 of a step has both");
-    const cadre_argument twice[] = {{.values = batch}, {.values = batch}};
-    assert_public_error(
-        cadre_values_join(strategy, twice, 2, &joined), CADRE_INVALID_ARGUMENT, "2 batches");
+    cadre_distributed_dataset *another;
+    cadre_per_replica *other;
+    assert_public_ok(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(cadre_dataset_range(0, 10, 1), 4, false), NULL, &another));
+    assert_true(cadre_next_epoch(another, 1, NULL));
+    assert_public_ok(cadre_next(another, &other));
+    const cadre_argument two[] = {{.values = batch}, {.values = other}};
+    assert_public_error(cadre_values_join(strategy, two, 2, &joined), CADRE_INVALID_ARGUMENT,
+        "argument 1 of a step is a batch of another dataset");
     cadre_argument many[CADRE_ELEMENT_TENSORS_MAX + 1];
     for (int i = 0; i <= CADRE_ELEMENT_TENSORS_MAX; i++) {
         many[i] = (cadre_argument){.tensor = rate};

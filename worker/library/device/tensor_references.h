@@ -24,7 +24,7 @@ void tensor_drop(cadre_tensor *tensor);
 /* Who tells people of a release that was refused, from then on, on any thread; nobody before. */
 void tensor_refusals_told_by(void (*tell)(const struct cadre_error *error));
 
-#define TENSOR_PLACES_MAX 16
+#define TENSOR_PLACES_MAX 64
 
 /* The places in which a function of the program returns tensors. While it runs, a release on its
  * thread of the last reference of a tensor in one of them waits for the end of the function. */

@@ -71,6 +71,14 @@ const char *component_name_keep(const char *name)
     return found;
 }
 
+const char *const *component_names_list(const char *const names[], uint32_t count)
+{
+    pthread_mutex_lock(&kept.lock);
+    const char *const *found = keep_list(names, count);
+    pthread_mutex_unlock(&kept.lock);
+    return found;
+}
+
 static cadre_status check(const char *const names[], uint32_t count, const char *who, bool *ret_any,
     struct cadre_error *error)
 {
@@ -182,14 +190,23 @@ const char *component_names_text(
 cadre_status component_names_find(const char *const names[], uint32_t count, const char *name,
     const char *who, uint32_t *ret_component, struct cadre_error *error)
 {
+    uint32_t found = 0;
     for (uint32_t i = 0; names != NULL && i < count; i++) {
         if (names[i] != NULL && strcmp(names[i], name) == 0) {
             *ret_component = i;
-            return CADRE_OK;
+            found++;
         }
     }
+    if (found == 1) {
+        return CADRE_OK;
+    }
     char text[NAMES_TEXT_BYTES];
-    return cadre_error_set(error, CADRE_NOT_FOUND,
-        "%s: no component is called '%s'; of the %u that there are: %s", who, name, count,
-        component_names_text(names, count, text));
+    return found == 0
+               ? cadre_error_set(error, CADRE_NOT_FOUND,
+                     "%s: no component is called '%s'; of the %u that there are: %s", who, name,
+                     count, component_names_text(names, count, text))
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "%s: %u components are called '%s'; give the values that are joined names of "
+                     "their own (cadre_argument)",
+                     who, found, name);
 }

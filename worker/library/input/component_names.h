@@ -16,6 +16,9 @@
 /* What a name is kept as; NULL: no memory. Any thread. */
 const char *component_name_keep(const char *name);
 
+/* The list of `count` names that are kept, or NULL; NULL: no memory. Nothing is asked of them. */
+const char *const *component_names_list(const char *const names[], uint32_t count);
+
 /* What `count` names are kept as, where NULL stands for none; NULL where all are. INVALID_ARGUMENT,
  * which `who` begins: a name is empty, or is there twice. Any thread. */
 cadre_status component_names_keep(const char *const names[], uint32_t count, const char *who,
@@ -45,7 +48,7 @@ const char *component_names_text(
     const char *const names[], uint32_t count, char text[NAMES_TEXT_BYTES]);
 
 /* The component that is called `name`. NOT_FOUND, in a sentence that `who` begins and that says
- * which names there are. `names` may be NULL. */
+ * which names there are; INVALID_ARGUMENT: several are. `names` may be NULL. */
 cadre_status component_names_find(const char *const names[], uint32_t count, const char *name,
     const char *who, uint32_t *ret_component, struct cadre_error *error);
 

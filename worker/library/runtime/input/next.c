@@ -174,6 +174,7 @@ static cadre_status make_batch(cadre_distributed_dataset *distributed,
     }
     value->source =
         (struct batch_source){.dataset = distributed, .epoch = batch->epoch, .step = batch->step};
+    value->names = distributed_input_spec(distributed->input)->names;
     batch_take_over(value, batch);
     per_replica_lend(value);
     *ret_value = value;

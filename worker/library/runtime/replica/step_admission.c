@@ -12,7 +12,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
-    uint32_t input_count, const struct step_feed *own)
+    uint32_t input_count, const char *const *input_names, const struct step_feed *own)
 {
     struct step *step = &strategy->step;
     step->position = position;
@@ -22,6 +22,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
     atomic_store_explicit(&step->begun, begun + 1, memory_order_relaxed);
     step->global_rows = global_rows;
     step->input_count = input_count;
+    step->input_names = input_names;
     step->collectives_begun = 0;
     step->own = *own;
     step->feed_known = false;
@@ -34,6 +35,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         CADRE_ASSERT(!replica->active);
         replica->all_know = false;
         replica->told = false;
+        replica->outputs_named = 0;
         replica->digest = 0;
         replica->collective_failed.code = CADRE_OK;
         replica->apply.count = 0;

@@ -87,7 +87,9 @@ struct cadre_replica {
     bool all_know;   /* its failure is one that every replica has seen in the same collective */
     bool told;       /* what it is fed, and its digest, were told in this step */
     uint64_t digest; /* of its state before this step, to be told; 0: it is not due */
+    cadre_tensor *const *inputs;              /* of its function, while it runs */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
+    uint64_t outputs_named;                   /* bit i: output i has a name */
     bool outputs_taken;                       /* their references are the library's */
     uint32_t output_count;                    /* then: the others are NULL */
     cadre_status status;                      /* of its part of the step */
@@ -97,12 +99,14 @@ struct cadre_replica {
     struct cadre_buckets *buckets;  /* kept from one use to the next; NULL: none yet */
     struct step_text texts[STEP_TEXTS];
     struct apply_list apply; /* what it asked for in this step */
+    /* Of outputs that have one, and of those that had one in a step before; kept. */
+    const char *output_names[CADRE_OUTPUTS_MAX];
 };
 
 /* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.
  */
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
-    uint32_t input_count, const struct step_feed *own);
+    uint32_t input_count, const char *const *input_names, const struct step_feed *own);
 
 /* The replicas have returned. */
 void step_end(cadre_strategy *strategy);

@@ -178,7 +178,7 @@ static cadre_status check_output(const cadre_strategy *strategy, const cadre_per
     bool fits =
         output == NULL || (output->replicas == strategy->local_replicas && output->components == 1);
     for (uint32_t i = 0; fits && output != NULL && i < output->replicas; i++) {
-        fits = output->tensors[i] != NULL;
+        fits = cadre_local_results(output, 0)[i] != NULL;
     }
     if (!fits) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -200,7 +200,7 @@ static cadre_status hand_out(cadre_strategy *strategy, cadre_per_replica *const 
     for (uint32_t at = 0; at < n_outputs; at++) {
         for (uint32_t i = 0; i < strategy->local_replicas; i++) {
             strategy->merge->arrivals[i]->outputs[at] =
-                cadre_tensor_retain(outputs[at]->tensors[i]);
+                cadre_tensor_retain(*per_replica_at(outputs[at], 0, i));
         }
     }
     return CADRE_OK;

@@ -6,6 +6,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/runtime/regroup/points.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
@@ -16,6 +17,7 @@
 struct outputs_part {
     cadre_per_replica *lent[CADRE_OUTPUTS_MAX]; /* of the last step, to the program */
     uint32_t count;
+    const char *const *lists[CADRE_OUTPUTS_MAX]; /* the name of each that has had one, as a list */
     struct applied_step applied;
     struct step_block passed; /* while a generation forms: what is given, or was taken ... */
     struct taken_step taken;  /* ... and read */
@@ -87,6 +89,41 @@ void outputs_drop(cadre_strategy *strategy)
     }
 }
 
+static const char *name_of(const cadre_replica *replica, uint32_t output)
+{
+    bool named = (replica->outputs_named >> output & 1) != 0;
+    return named ? replica->output_names[output] : NULL;
+}
+
+cadre_status outputs_agree(const cadre_strategy *strategy, struct cadre_error *error)
+{
+    const cadre_replica *first = &strategy->replicas[0];
+    for (uint32_t local = 1; local < strategy->local_replicas; local++) {
+        const cadre_replica *other = &strategy->replicas[local];
+        uint64_t named = first->outputs_named | other->outputs_named;
+        for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX && named >> i != 0; i++) {
+            const char *a = name_of(first, i);
+            const char *b = name_of(other, i);
+            if (a != b) { /* names are kept once */
+                return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                    "output %u is called '%s' by replica %u and '%s' by replica %u; all give the "
+                    "same names in the same order",
+                    i, a == NULL ? "" : a, first->id, b == NULL ? "" : b, other->id);
+            }
+        }
+    }
+    return CADRE_OK;
+}
+
+/* Without memory for it the output has no name. */
+static const char *const *names_of(struct outputs_part *part, uint32_t output, const char *name)
+{
+    if (name != NULL && (part->lists[output] == NULL || part->lists[output][0] != name)) {
+        part->lists[output] = component_names_list(&name, 1);
+    }
+    return name != NULL ? part->lists[output] : NULL;
+}
+
 static void drop_lent(struct outputs_part *part)
 {
     for (uint32_t i = 0; i < part->count; i++) {
@@ -110,6 +147,7 @@ static void lend(struct step_order *order)
             *per_replica_at(value, 0, local) = *output;
             *output = NULL;
         }
+        value->names = names_of(part, i, name_of(&strategy->replicas[0], i));
         part->lent[i] = value;
         order->values[i] = NULL;
         order->ret_outputs[i] = value;

@@ -13,6 +13,10 @@ extern const struct participant outputs_participant;
  * not as many as asked for, each with a reference of its own. They are the library's then. */
 cadre_status outputs_take(cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error);
 
+/* All have returned well: INVALID_ARGUMENT when local replicas have given outputs of other names.
+ */
+cadre_status outputs_agree(const cadre_strategy *strategy, struct cadre_error *error);
+
 /* Of all replicas: what was not lent ends. */
 void outputs_drop(cadre_strategy *strategy);
 

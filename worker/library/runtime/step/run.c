@@ -57,6 +57,9 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
             *error = replica->collective_failed;
         }
     }
+    if (end == STEP_DONE && outputs_agree(strategy, error) != CADRE_OK) {
+        end = STEP_FAILED;
+    }
     return end == STEP_INTERRUPTED && is_alone(strategy) ? STEP_FAILED : end;
 }
 
@@ -92,7 +95,8 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
     CADRE_ASSERT(!run->lost);
     step_begin(strategy, order->position,
         order->batch == NULL ? 0 : order->batch->source.global_rows,
-        order->input == NULL ? 0 : order->input->components, &order->own);
+        order->input == NULL ? 0 : order->input->components,
+        order->input == NULL ? NULL : order->input->names, &order->own);
     merge_begin(strategy);
     atomic_store_explicit(&run->aborted, false, memory_order_relaxed);
     replica_pool_run(strategy->pool, run_replica, run);
@@ -162,7 +166,7 @@ static cadre_status check_values(
 {
     if (values->replicas != strategy->local_replicas) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_run was given values of %u replicas, and this task has %u; make them with this "
+            "the step was given values of %u replicas, and this task has %u; make them with this "
             "strategy",
             values->replicas, strategy->local_replicas);
     }
@@ -178,7 +182,7 @@ static cadre_status check_call(const struct run *run, struct cadre_error *error)
     if (order->n_outputs > CADRE_OUTPUTS_MAX ||
         (order->n_outputs > 0 && order->ret_outputs == NULL)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_run was asked for %u outputs%s; at most %d are possible, each with a place",
+            "the step was asked for %u outputs%s; at most %d are possible, each with a place",
             order->n_outputs, order->ret_outputs == NULL ? " without places for them" : "",
             CADRE_OUTPUTS_MAX);
     }
@@ -247,6 +251,13 @@ cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function functi
     return run_with_values(&run, error);
 }
 
+static void empty_places(cadre_per_replica *places[], uint32_t count)
+{
+    for (uint32_t i = 0; places != NULL && i < count && i < CADRE_OUTPUTS_MAX; i++) {
+        places[i] = NULL;
+    }
+}
+
 cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function, void *user,
     cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[])
 {
@@ -254,12 +265,33 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     struct cadre_error error;
     error.code = CADRE_OK;
     error.text[0] = '\0';
-    for (uint32_t i = 0; ret_outputs != NULL && i < n_outputs && i < CADRE_OUTPUTS_MAX; i++) {
-        ret_outputs[i] = NULL;
-    }
+    empty_places(ret_outputs, n_outputs);
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = run_entered(strategy, function, user, input, n_outputs, ret_outputs, &error);
     }
+    return border(status, &error);
+}
+
+cadre_status cadre_run_arguments(cadre_strategy *strategy, cadre_replica_function function,
+    void *user, const cadre_argument arguments[], uint32_t n_arguments, uint32_t n_outputs,
+    cadre_per_replica *ret_outputs[])
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error;
+    cadre_per_replica *joined = NULL;
+    error.code = CADRE_OK;
+    error.text[0] = '\0';
+    empty_places(ret_outputs, n_outputs);
+    cadre_status status = strategy_enter(strategy, __func__, &call, &error);
+    if (status == CADRE_OK && n_arguments > 0) {
+        status = argument_require(arguments, __func__, "arguments", &error);
+        status = status == CADRE_OK ? values_join(strategy, arguments, n_arguments, &joined, &error)
+                                    : status;
+    }
+    if (status == CADRE_OK) {
+        status = run_entered(strategy, function, user, joined, n_outputs, ret_outputs, &error);
+    }
+    cadre_per_replica_release(joined);
     return border(status, &error);
 }

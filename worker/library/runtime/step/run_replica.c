@@ -32,6 +32,7 @@ static cadre_status call_function(
     for (uint32_t i = 0; run->order.input != NULL && i < run->order.input->components; i++) {
         inputs[i] = *per_replica_at(run->order.input, i, replica->local);
     }
+    replica->inputs = inputs;
     /* Whatever failed on this thread before has nothing to do with this function. */
     cadre_error_publish(&none);
     struct tensor_places places;
@@ -39,6 +40,7 @@ static cadre_status call_function(
     cadre_status status =
         argument_status(run->function(replica, inputs, replica->outputs, run->user));
     uint32_t released = tensor_places_leave(&places);
+    replica->inputs = NULL;
     if (status == CADRE_OK) {
         return released == CADRE_OUTPUTS_MAX ? CADRE_OK : released_output(replica, released, error);
     }

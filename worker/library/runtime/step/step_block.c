@@ -8,6 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/runtime/values/values.h"
 
 struct block_head {
@@ -77,6 +78,22 @@ static cadre_status write_tensor(
     return write_content(at, tensor, error);
 }
 
+/* An output's name; none has no bytes. */
+static uint32_t name_bytes(const cadre_per_replica *output)
+{
+    return output->names == NULL ? 0 : (uint32_t)strlen(output->names[0]);
+}
+
+static void write_name(uint8_t **at, const cadre_per_replica *output)
+{
+    uint32_t bytes = name_bytes(output);
+    memcpy(*at, &bytes, sizeof bytes);
+    if (bytes > 0) {
+        memcpy(*at + sizeof bytes, output->names[0], bytes);
+    }
+    *at += sizeof bytes + bytes;
+}
+
 cadre_status step_block_make(const struct applied_step *applied, cadre_per_replica *const outputs[],
     uint32_t output_count, uint32_t local_replicas, struct step_block *ret_block,
     struct cadre_error *error)
@@ -85,6 +102,7 @@ cadre_status step_block_make(const struct applied_step *applied, cadre_per_repli
     CADRE_ASSERT(output_count <= CADRE_OUTPUTS_MAX);
     size_t size = sizeof(struct block_head);
     for (uint32_t i = 0; i < output_count; i++) {
+        size += sizeof(uint32_t) + name_bytes(outputs[i]);
         for (uint32_t local = 0; local < local_replicas; local++) {
             size +=
                 sizeof(struct tensor_head) + content_bytes(*per_replica_at(outputs[i], 0, local));
@@ -104,6 +122,7 @@ cadre_status step_block_make(const struct applied_step *applied, cadre_per_repli
     uint8_t *to = bytes + sizeof head;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < output_count; i++) {
+        write_name(&to, outputs[i]);
         for (uint32_t local = 0; status == CADRE_OK && local < local_replicas; local++) {
             status = write_tensor(&to, *per_replica_at(outputs[i], 0, local), error);
         }
@@ -187,6 +206,26 @@ static cadre_status read_tensor(
     return tensor_from_data(dtype, head.rank, head.dims, from, ret_tensor, error);
 }
 
+static cadre_status read_name(
+    struct reading *reading, cadre_per_replica *output, struct cadre_error *error)
+{
+    uint32_t bytes = 0;
+    if (!take(reading, &bytes, sizeof bytes) || bytes > reading->left) {
+        return broken(error);
+    }
+    if (bytes == 0) {
+        return CADRE_OK;
+    }
+    CADRE_FREE_AT_EXIT char *name = strndup((const char *)reading->at, bytes);
+    reading->at += bytes;
+    reading->left -= bytes;
+    if (name == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a step's outputs");
+    }
+    const char *const names[] = {name};
+    return component_names_keep(names, 1, "the outputs of the last step", &output->names, error);
+}
+
 static cadre_status read_outputs(struct reading *reading, uint32_t local_replicas,
     struct taken_step *step, struct cadre_error *error)
 {
@@ -196,6 +235,7 @@ static cadre_status read_outputs(struct reading *reading, uint32_t local_replica
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory for a step's outputs");
         }
+        CADRE_TRY(read_name(reading, step->outputs[i], error));
         for (uint32_t local = 0; local < local_replicas; local++) {
             CADRE_TRY(read_tensor(reading, per_replica_at(step->outputs[i], 0, local), error));
         }

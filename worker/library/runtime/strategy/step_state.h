@@ -26,6 +26,7 @@ struct step {
     _Atomic uint64_t begun; /* attempts at steps, ever */
     int64_t global_rows;
     uint32_t input_count;
+    const char *const *input_names; /* kept (component_names.h); NULL: none */
     uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
     struct step_feed own;       /* of this task */
     struct step_feed whole;     /* of all tasks, once `feed_known` */

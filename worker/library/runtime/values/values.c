@@ -9,6 +9,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_references.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/collective_key.h"
@@ -67,6 +68,7 @@ static void rest(cadre_per_replica *value)
     value->replicas = 0;
     value->components = 0;
     value->source = (struct batch_source){.dataset = NULL};
+    value->names = NULL;
     value->part_count = 0;
     value->parts = NULL;
     value->shown = false;
@@ -128,10 +130,12 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
 static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
 {
     for (uint32_t i = 0; i < value->part_count; i++) {
-        if (*component < value->parts[i]->components) {
-            return owner_of(value->parts[i], component);
+        const struct value_part *part = &value->parts[i];
+        if (*component < part->count) {
+            *component += part->first;
+            return owner_of(part->value, component);
         }
-        *component -= value->parts[i]->components;
+        *component -= part->count;
     }
     CADRE_ASSERT(value->part_count == 0);
     CADRE_ASSERT(*component < value->components);
@@ -179,7 +183,7 @@ cadre_per_replica *per_replica_batch(cadre_per_replica *value)
     }
     cadre_per_replica *batch = NULL;
     for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
-        batch = per_replica_batch(value->parts[i]);
+        batch = per_replica_batch(value->parts[i].value);
     }
     return batch;
 }
@@ -195,7 +199,7 @@ static void end(cadre_per_replica *value)
         }
     }
     for (uint32_t i = 0; i < value->part_count; i++) {
-        per_replica_drop(value->parts[i]);
+        per_replica_drop(value->parts[i].value);
     }
     free(value->parts);
     free(value->tensors);
@@ -338,6 +342,26 @@ static cadre_status call_function(const cadre_strategy *strategy, uint32_t local
     return status;
 }
 
+/* The names that the first replica's element has, or none; all have the same. */
+static cadre_status take_names(const cadre_element *element, uint32_t local,
+    cadre_per_replica *value, struct cadre_error *error)
+{
+    const char *const *names = NULL;
+    if (element->names != NULL) {
+        CADRE_TRY(component_names_keep(
+            element->names, element->count, "cadre_values_from_function", &names, error));
+    }
+    if (local == 0) {
+        value->names = names;
+    }
+    return value->names == names
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "the values of local replicas 0 and %u have components of other names; name "
+                     "them alike for all",
+                     local);
+}
+
 /* Moves the tensors of `element` into the value, which is made by the first replica's. */
 static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
     cadre_element *element, cadre_per_replica **value, struct cadre_error *error)
@@ -357,6 +381,7 @@ static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
             strategy->replica_first, (*value)->components, strategy->replica_first + local,
             element->count);
     }
+    CADRE_TRY(take_names(element, local, *value, error));
     for (uint32_t i = 0; i < element->count; i++) {
         *per_replica_at(*value, i, local) = element->tensors[i];
         element->tensors[i] = NULL;

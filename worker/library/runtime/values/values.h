@@ -44,6 +44,13 @@ struct batch_source {
     bool consumed; /* it was run already */
 };
 
+/* Components first .. first + count - 1 of another value, in one that holds it. */
+struct value_part {
+    cadre_per_replica *value;
+    uint32_t first;
+    uint32_t count;
+};
+
 /* Its memory is another one's after its end, at the earliest after RESTING_LEAST others have ended,
  * and never anything else: so one that is gone can be told from one that lives. */
 struct cadre_per_replica {
@@ -52,11 +59,12 @@ struct cadre_per_replica {
     _Atomic uint64_t references;
     uint32_t replicas;
     uint32_t components;
+    const char *const *names; /* of the components, kept (component_names.h); NULL: none */
     struct batch_source source;
-    /* A value that was joined of others: theirs, one after the other; it has no tensors itself. So
-     * a batch stays the same batch, also when its tensors are replaced. */
+    /* A value that is made of others: theirs, one after the other; it has no tensors itself. So a
+     * batch stays the same batch, also when its tensors are replaced. */
     uint32_t part_count;
-    cadre_per_replica **parts;
+    struct value_part *parts;
     bool shown;              /* the references of `tensors` are the library's */
     cadre_tensor **tensors;  /* [component][replica]; references, or NULL while it is filled */
     cadre_per_replica *next; /* of those that are gone */
@@ -95,6 +103,14 @@ bool per_replica_all_plain(const cadre_per_replica *value);
  * else a new one with copies of those on devices, which are waited for. */
 cadre_status values_on_host(
     const cadre_per_replica *value, cadre_per_replica **ret_value, struct cadre_error *error);
+
+/* A value that will be made of at most `part_count` parts, and has none; the caller's. */
+cadre_status per_replica_new_of(uint32_t replicas, uint32_t part_count,
+    cadre_per_replica **ret_value, struct cadre_error *error);
+
+/* Adds components of `value`, which is held from then on. */
+void per_replica_add_part(
+    cadre_per_replica *whole, cadre_per_replica *value, uint32_t first, uint32_t count);
 
 /* cadre_values_join; the caller has entered. */
 cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],

@@ -2,11 +2,13 @@
  * Values made of values and of tensors. */
 #include "cadre/values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
+#include "worker/library/input/component_names.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
@@ -80,7 +82,33 @@ cadre_status values_on_host(
 
 /* --- joining --- */
 
-/* One argument as a value of its own. */
+cadre_status per_replica_new_of(uint32_t replicas, uint32_t part_count,
+    cadre_per_replica **ret_value, struct cadre_error *error)
+{
+    CADRE_ASSERT(part_count > 0);
+    cadre_per_replica *value = per_replica_new(replicas, 0);
+    struct value_part *parts = calloc(part_count, sizeof *parts);
+    *ret_value = NULL;
+    if (value == NULL || parts == NULL) {
+        free(parts);
+        cadre_per_replica_release(value);
+        return no_memory(error);
+    }
+    value->parts = parts;
+    *ret_value = value;
+    return CADRE_OK;
+}
+
+void per_replica_add_part(
+    cadre_per_replica *whole, cadre_per_replica *value, uint32_t first, uint32_t count)
+{
+    CADRE_ASSERT(first + count <= value->components);
+    whole->parts[whole->part_count++] =
+        (struct value_part){.value = per_replica_keep(value), .first = first, .count = count};
+    whole->components += count;
+}
+
+/* One argument as a value of its own: one reference of the library. */
 static cadre_status take_argument(const cadre_strategy *strategy, const cadre_argument *argument,
     uint32_t index, cadre_per_replica **ret_value, struct cadre_error *error)
 {
@@ -90,7 +118,7 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
             argument->values == NULL ? "neither values nor a tensor" : "both values and a tensor");
     }
     if (argument->values != NULL) {
-        CADRE_TRY(per_replica_require(argument->values, "cadre_values_join", "values", error));
+        CADRE_TRY(per_replica_require(argument->values, "a step", "values", error));
         if (argument->values->replicas != strategy->local_replicas) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "argument %u of a step has values of %u replicas, and this task has %u; make them "
@@ -111,30 +139,63 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
     return CADRE_OK;
 }
 
+/* Under the argument's name, or as its own. */
+static void name_part(struct names_made *made, const char *argument, const cadre_per_replica *part)
+{
+    for (uint32_t i = 0; i < part->components; i++) {
+        char number[16] = "";
+        const char *own = part->names == NULL ? NULL : part->names[i];
+        if (argument == NULL) {
+            made->names[made->count++] = own; /* is kept */
+            continue;
+        }
+        if (own == NULL && part->components > 1) {
+            snprintf(number, sizeof number, "%u", i);
+        }
+        names_made_add(made, argument, own == NULL ? number : own);
+    }
+}
+
 /* The joined value with all parts so far; what is missing is the caller's fault. */
 static cadre_status join(const cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica *joined, struct cadre_error *error)
 {
-    uint32_t batches = 0;
-    CADRE_ASSERT(joined->part_count == 0);
+    const cadre_per_replica *batch = NULL;
+    bool any_name = false;
+    struct names_made made;
+    made.count = 0;
+    made.no_memory = false;
     for (uint32_t i = 0; i < argument_count; i++) {
-        CADRE_TRY(take_argument(strategy, &arguments[i], i, &joined->parts[i], error));
-        joined->part_count++;
-        joined->components += joined->parts[i]->components;
-        batches += per_replica_batch(joined->parts[i]) != NULL ? 1 : 0;
-        if (joined->components > CADRE_ELEMENT_TENSORS_MAX) {
+        cadre_per_replica *part = NULL;
+        CADRE_TRY(take_argument(strategy, &arguments[i], i, &part, error));
+        bool fits = joined->components + part->components <= CADRE_ELEMENT_TENSORS_MAX;
+        const cadre_per_replica *of = per_replica_batch(part);
+        bool another = of != NULL && batch != NULL && of != batch;
+        if (fits && !another) {
+            per_replica_add_part(joined, part, 0, part->components);
+            name_part(&made, arguments[i].name, part);
+            any_name = any_name || arguments[i].name != NULL || part->names != NULL;
+            batch = of != NULL ? of : batch;
+        }
+        uint32_t components = joined->components + part->components;
+        per_replica_drop(part);
+        if (another) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "argument %u of a step is a batch of another dataset or another step than one "
+                "before it, and a step is one of the ledger's of one dataset: put the datasets "
+                "together with cadre_dataset_zip, distribute that, and take its batches apart "
+                "with cadre_values_named",
+                i);
+        }
+        if (!fits) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the first %u arguments of a step have %u tensors; at most %d are possible", i + 1,
-                joined->components, CADRE_ELEMENT_TENSORS_MAX);
+                components, CADRE_ELEMENT_TENSORS_MAX);
         }
     }
-    if (batches > 1) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%u batches are among the arguments of a step, which feeds the samples of one; take "
-            "the datasets together with cadre_dataset_zip",
-            batches);
-    }
-    return CADRE_OK;
+    joined->names =
+        any_name && !made.no_memory ? component_names_list(made.names, made.count) : NULL;
+    return any_name && joined->names == NULL ? no_memory(error) : CADRE_OK;
 }
 
 cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
@@ -146,14 +207,8 @@ cadre_status values_join(const cadre_strategy *strategy, const cadre_argument ar
             "%u arguments were given to a step; give 1 to %d", argument_count,
             CADRE_ELEMENT_TENSORS_MAX);
     }
-    cadre_per_replica *joined = per_replica_new(strategy->local_replicas, 0);
-    cadre_per_replica **parts = calloc(argument_count, sizeof *parts);
-    if (joined == NULL || parts == NULL) {
-        free(parts);
-        cadre_per_replica_release(joined);
-        return no_memory(error);
-    }
-    joined->parts = parts;
+    cadre_per_replica *joined = NULL;
+    CADRE_TRY(per_replica_new_of(strategy->local_replicas, argument_count, &joined, error));
     cadre_status status = join(strategy, arguments, argument_count, joined, error);
     if (status != CADRE_OK) {
         cadre_per_replica_release(joined);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Per-replica values as TensorFlow prints them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
 #include "worker/library/runtime/border/border.h"
@@ -21,11 +25,95 @@ static cadre_status write_component(const cadre_per_replica *value, uint32_t com
     return CADRE_OK;
 }
 
+/* --- structures: components that stand beside each other and whose names begin alike --- */
+
+/* Components first .. end - 1, and `rest` of the name of each: what is left of its path here. */
+struct structure {
+    const cadre_per_replica *value;
+    const char **rest; /* by component */
+    uint32_t first;
+    uint32_t end;
+};
+
+/* The first word of a path. */
+static size_t word_bytes(const char *path)
+{
+    return strcspn(path, "/");
+}
+
+/* The components after `at` whose paths begin with the same word. */
+static uint32_t end_of_word(const struct structure *structure, uint32_t at)
+{
+    const char *path = structure->rest[at];
+    size_t bytes = word_bytes(path);
+    uint32_t end = at + 1;
+    while (path[bytes] != '\0' && end < structure->end &&
+           word_bytes(structure->rest[end]) == bytes && structure->rest[end][bytes] == '/' &&
+           strncmp(structure->rest[end], path, bytes) == 0) {
+        end++;
+    }
+    return end;
+}
+
+/* Its parts are called 0, 1, 2, ... */
+static bool is_tuple(const struct structure *structure)
+{
+    uint32_t number = 0;
+    for (uint32_t at = structure->first; at < structure->end; at = end_of_word(structure, at)) {
+        char text[16];
+        int bytes = snprintf(text, sizeof text, "%u", number++);
+        if (word_bytes(structure->rest[at]) != (size_t)bytes ||
+            strncmp(structure->rest[at], text, (size_t)bytes) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static cadre_status write_structure(
+    const struct structure *structure, FILE *to, struct cadre_error *error)
+{
+    bool tuple = is_tuple(structure);
+    fputc(tuple ? '(' : '{', to);
+    uint32_t at = structure->first;
+    while (at < structure->end) {
+        uint32_t end = end_of_word(structure, at);
+        size_t bytes = word_bytes(structure->rest[at]);
+        fputs(at == structure->first ? "" : ", ", to);
+        if (!tuple) {
+            fprintf(to, "'%.*s': ", (int)bytes, structure->rest[at]);
+        }
+        if (structure->rest[at][bytes] == '\0') {
+            CADRE_TRY(write_component(structure->value, at, TENSOR_FORM_REPR, to, error));
+        } else {
+            const struct structure inner = {structure->value, structure->rest, at, end};
+            for (uint32_t i = at; i < end; i++) {
+                structure->rest[i] += bytes + 1;
+            }
+            CADRE_TRY(write_structure(&inner, to, error));
+        }
+        at = end;
+    }
+    fputc(tuple ? ')' : '}', to);
+    return CADRE_OK;
+}
+
 static cadre_status write_value(const void *of, FILE *to, struct cadre_error *error)
 {
     const cadre_per_replica *value = of;
+    const char *rest[CADRE_ELEMENT_TENSORS_MAX];
+    bool named = value->names != NULL;
+    CADRE_ASSERT(value->components <= CADRE_ELEMENT_TENSORS_MAX);
     if (value->components == 1) {
         return write_component(value, 0, TENSOR_FORM_STR, to, error);
+    }
+    for (uint32_t i = 0; named && i < value->components; i++) {
+        rest[i] = value->names[i];
+        named = rest[i] != NULL;
+    }
+    if (named) {
+        const struct structure whole = {value, rest, 0, value->components};
+        return write_structure(&whole, to, error);
     }
     fputc('(', to);
     for (uint32_t i = 0; i < value->components; i++) {
