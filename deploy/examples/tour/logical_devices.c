@@ -42,17 +42,15 @@ int main(int argc, char **argv)
     static const float numbers[] = {1, 2, 3, 4, 5, 6, 7, 8};
     cadre_strategy *strategy;
     cadre_tensor *image;
-    cadre_per_replica *input, *outputs[2];
+    cadre_per_replica *outputs[2];
     CADRE_CHECK(cadre_init(&argc, &argv));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     assign_devices(strategy);
     CADRE_CHECK(cadre_tensor_from_data(CADRE_F32, 2, (int64_t[]){2, 4}, numbers, &image));
     const cadre_argument argument = {.tensor = image};
-    CADRE_CHECK(cadre_values_join(strategy, &argument, 1, &input));
-    CADRE_CHECK(cadre_run(strategy, place, NULL, input, 2, outputs));
+    CADRE_CHECK(cadre_run_arguments(strategy, place, NULL, &argument, 1, 2, outputs));
     show_replicas(outputs[0], 0);
     show_replicas(outputs[1], 0);
-    cadre_per_replica_release(input);
     cadre_tensor_release(image);
     return cadre_finish(strategy);
 }

@@ -17,15 +17,13 @@ int main(int argc, char **argv)
 {
     cadre_strategy *strategy;
     cadre_tensor *three;
-    cadre_per_replica *input, *result;
+    cadre_per_replica *result;
     CADRE_CHECK(cadre_init(&argc, &argv));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_tensor_from_f32(3, &three));
     const cadre_argument argument = {.tensor = three};
-    CADRE_CHECK(cadre_values_join(strategy, &argument, 1, &input));
-    CADRE_CHECK(cadre_run(strategy, times_two, NULL, input, 1, &result));
+    CADRE_CHECK(cadre_run_arguments(strategy, times_two, NULL, &argument, 1, 1, &result));
     show_replicas(result, 0);
-    cadre_per_replica_release(input);
     cadre_tensor_release(three);
     return cadre_finish(strategy);
 }

@@ -275,21 +275,14 @@ static json_t *results_of(struct conformance_case *self, const struct call *call
 static json_t *run_once(struct conformance_case *self, cadre_strategy *strategy, struct call *call,
     const cadre_argument arguments[], uint32_t replicas)
 {
-    cadre_per_replica *joined = NULL;
-    if (call->argument_count > 0) {
-        if (!case_verdict(self,
-                cadre_values_join(strategy, arguments, call->argument_count, &joined),
-                "cadre_values_join")) {
-            return NULL;
-        }
-        case_keep(self, joined, case_release_values);
-    }
-    cadre_status status = cadre_run(strategy, call_function, call, joined, 0, NULL);
+    cadre_status status = cadre_run_arguments(
+        strategy, call_function, call, arguments, call->argument_count, 0, NULL);
     if (status == CADRE_UNIMPLEMENTED) {
         case_skip(self, "\"%s\": %s", call->text, cadre_error_message());
         return NULL;
     }
-    return case_verdict(self, status, "cadre_run") ? results_of(self, call, replicas) : NULL;
+    return case_verdict(self, status, "cadre_run_arguments") ? results_of(self, call, replicas)
+                                                             : NULL;
 }
 
 /* One argument: {"per_replica"} or a plain value. */
@@ -394,7 +387,6 @@ static void run_tuple(
     size_t count = json_array_size(json_object_get(json_array_get(each, 0), "tuple"));
     cadre_argument arguments[ARGUMENTS_MAX];
     cadre_per_replica *outputs[2 * ARGUMENTS_MAX];
-    cadre_per_replica *joined = NULL;
     if (count == 0 || count > ARGUMENTS_MAX || json_array_size(each) != replicas) {
         case_skip(self, "no tuples of a few values");
         return;
@@ -410,13 +402,10 @@ static void run_tuple(
             return;
         }
     }
-    if (!case_ok(self, cadre_values_join(strategy, arguments, (uint32_t)count, &joined), "join")) {
-        return;
-    }
-    case_keep(self, joined, case_release_values);
     if (!case_ok(self,
-            cadre_run(strategy, repeat_tuple, NULL, joined, 2 * (uint32_t)count, outputs),
-            "cadre_run")) {
+            cadre_run_arguments(strategy, repeat_tuple, NULL, arguments, (uint32_t)count,
+                2 * (uint32_t)count, outputs),
+            "cadre_run_arguments")) {
         return;
     }
     json_t *got = case_keep(self, json_array(), case_release_json);

@@ -62,6 +62,9 @@ void area_resolver(struct conformance_case *self);
 /* area_loop.c */
 void area_training_loop(struct conformance_case *self);
 
+/* area_structures.c */
+void area_structures(struct conformance_case *self);
+
 /* area_variable.c */
 void area_variable(struct conformance_case *self);
 

@@ -62,6 +62,7 @@ static const struct {
     {"strategy_setup", area_strategy_setup,
         {"worker_devices", "parameter_devices", "non_slot_devices", "update_non_slot_runs_on",
             "result_devices", "reduced_device", "num_replicas_in_sync", "ids", ERRORS}},
+    {"structures", area_structures, {"names", "steps", "results", ERRORS}},
     {"training_loop", area_training_loop,
         {"totals", "ends_with", "final", "steps", "product", "a", ERRORS}},
     {"values_from_function", area_values_from_function, {"per_replica", ERRORS}},
