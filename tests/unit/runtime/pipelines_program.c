@@ -151,6 +151,35 @@ static cadre_distributed_dataset *distribute_own(const char *name)
     return data;
 }
 
+/* Records below PIPELINES_ZIPPED in one dataset, the others in one with batches twice as large; one
+ * of the two is longer, with what is no record. */
+#define ZIP_BATCH 2
+
+static cadre_status keep(const cadre_element *in, bool *ret_keep, void *user)
+{
+    (void)in;
+    (void)user;
+    *ret_keep = true;
+    return CADRE_OK;
+}
+
+static cadre_distributed_dataset *distribute_zip(bool in_order)
+{
+    cadre_distributed_dataset *data;
+    const cadre_input_options options = {.name = "train", .auto_shard = CADRE_SHARD_DATA};
+    cadre_dataset *first = cadre_dataset_range(0, PIPELINES_ZIPPED, 1);
+    cadre_dataset *second = cadre_dataset_range(
+        PIPELINES_ZIPPED, in_order ? PIPELINES_RECORDS : 10 * PIPELINES_RECORDS, 1);
+    if (in_order) {
+        first = cadre_dataset_filter(first, keep, NULL);
+        first = cadre_dataset_concatenate(first, cadre_dataset_range(1000, 1100, 1));
+    }
+    cadre_dataset *const two[] = {cadre_dataset_batch(first, ZIP_BATCH, false),
+        cadre_dataset_batch(second, 2 * (int64_t)ZIP_BATCH, false)};
+    CADRE_CHECK(cadre_distribute_dataset(strategy, cadre_dataset_zip(two, 2), &options, &data));
+    return data;
+}
+
 static cadre_distributed_dataset *distribute(const char *kind)
 {
     cadre_input_options options = {.name = "train", .auto_shard = CADRE_SHARD_DATA};
@@ -160,6 +189,9 @@ static cadre_distributed_dataset *distribute(const char *kind)
     cadre_dataset *data = NULL;
     if (strcmp(kind, "own") == 0) {
         return distribute_own("train");
+    }
+    if (strncmp(kind, "zip", strlen("zip")) == 0) {
+        return distribute_zip(strcmp(kind, "zip_in_order") == 0);
     }
     if (strcmp(kind, "all") == 0) {
         options.auto_shard = CADRE_SHARD_OFF;
@@ -223,26 +255,33 @@ static void die_once_published(uint64_t position)
     }
 }
 
+static cadre_status count_records(const cadre_tensor *tensor, int64_t counts[PIPELINES_RECORDS])
+{
+    const int64_t *records = cadre_tensor_const_data(tensor);
+    for (int64_t i = 0; i < cadre_tensor_rows(tensor); i++) {
+        if (records[i] < 0 || records[i] >= PIPELINES_RECORDS) {
+            return cadre_fail(CADRE_INTERNAL, "record %lld", (long long)records[i]);
+        }
+        counts[records[i]]++;
+    }
+    return CADRE_OK;
+}
+
 static cadre_status count(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     uint64_t position = cadre_strategy_position(strategy);
     int64_t counts[PIPELINES_RECORDS] = {0};
     const int64_t dims[1] = {PIPELINES_RECORDS};
-    const int64_t *records = cadre_tensor_const_data(inputs[0]);
-    int64_t rows = cadre_tensor_rows(inputs[0]);
     cadre_tensor *tensor;
     (void)outputs;
     (void)user;
-    for (int64_t i = 0; i < rows; i++) {
-        if (records[i] < 0 || records[i] >= PIPELINES_RECORDS) {
-            return cadre_fail(CADRE_INTERNAL, "record %lld", (long long)records[i]);
-        }
-        counts[records[i]]++;
+    for (uint32_t input = 0; input < cadre_replica_input_count(replica); input++) {
+        CADRE_TRY(count_records(inputs[input], counts));
     }
     fault_die("DIE_BEFORE", position);
     die_once_published(position);
-    CADRE_TRY(check_rows(replica, rows));
+    CADRE_TRY(check_rows(replica, cadre_tensor_rows(inputs[0])));
     fault_die("DIE_BETWEEN", position);
     CADRE_TRY(cadre_tensor_from_data(CADRE_I64, 1, dims, counts, &tensor));
     cadre_status status = all_of(replica, tensor);

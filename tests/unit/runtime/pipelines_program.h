@@ -6,6 +6,7 @@
 
 #define PIPELINES_RECORDS 120
 #define PIPELINES_FILES   5 /* of unequal lengths */
+#define PIPELINES_ZIPPED  40
 #define PIPELINES_EPOCHS  2
 
 /* PIPELINE, in the environment, what it reads:
@@ -16,6 +17,8 @@
  * - own: from a function; task i has (i + 1) * 10 records of its own, if so many
  * - all: every task has every third record, all of them (OFF)
  * - filter: every third record, through a shuffle with a buffer (DATA)
+ * - zip, zip_in_order: the records of two datasets, which are zipped; read by place, or in order
+ *   (DATA); the ledger counts those of the first, PIPELINES_ZIPPED
  * - generated: by a function of the program's (DATA, or AUTO)
  * EVALUATES, with any value: reads `own` as a test set after each epoch.
  *

@@ -77,6 +77,42 @@ static void a_loss_in_the_middle_of_files_is_survived(void **state)
     }
 }
 
+/* Zipped and then distributed two datasets are one stream, of zip's length: each record of both is
+ * fed once, whoever is lost and when; a job of another size goes on from a checkpoint. */
+static void two_datasets_are_one_stream(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"PIPELINE=zip", "PIPELINE=zip_in_order"};
+    for (uint64_t position = 1; position < 39; position += 3) {
+        check_loss(kinds[position % 2], losses[position / 2 % 4], (uint32_t)(position % 3),
+            position, 3, 1 + (uint32_t)(position % 2));
+    }
+    for (size_t i = 0; i < 2; i++) { /* a task that comes is led into the zip */
+        struct stage_end end;
+        const char *const environment[] = {kinds[i], pipelines_files, NULL};
+        struct stage_job job = job_of(2, 1, environment);
+        job.grows = 1;
+        job.grows_at = 5;
+        job.waits_at = 12;
+        check_exact(&job, UINT32_MAX, &end, "growing");
+        assert_int_equal(end.roster, 3);
+        stage_end_free(&end);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        char path[TEST_PATH_BYTES];
+        struct stage_end end;
+        const uint64_t position = i < 2 ? 7 : 20; /* in an epoch, and at the end of it */
+        const char *const environment[] = {kinds[i % 2], pipelines_files, NULL};
+        leave_checkpoint(kinds[i % 2], NULL, position, path);
+        struct stage_job job = job_of(1 + (uint32_t)i % 3, 1, environment);
+        job.resume = position;
+        job.restore = path;
+        check_exact(&job, UINT32_MAX, &end, "from a checkpoint");
+        assert_int_equal(end.position, 40);
+        stage_end_free(&end);
+    }
+}
+
 static void losses_upon_losses_are_survived(void **state)
 {
     (void)state;
@@ -461,6 +497,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_exist_as_long_as_anybody_has_data),
         cmocka_unit_test(every_task_reads_all),
         cmocka_unit_test(a_loss_in_the_middle_of_files_is_survived),
+        cmocka_unit_test(two_datasets_are_one_stream),
         cmocka_unit_test(losses_upon_losses_are_survived),
         cmocka_unit_test(what_others_completed_is_taken_over),
         cmocka_unit_test(a_loss_before_the_first_step_is_survived),
