@@ -44,22 +44,42 @@ static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct 
                      replica->id, missing);
 }
 
+/* Always over all places, without a branch: it is done in each step. */
+static uint32_t made_outputs(const cadre_replica *replica)
+{
+    uint64_t made = 0;
+    for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
+        made += replica->outputs[i] != NULL ? 1 : 0;
+    }
+    return (uint32_t)made;
+}
+
+static cadre_status refuse_outputs(
+    const cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error)
+{
+    uint32_t at = 0;
+    while ((replica->outputs[at] != NULL) == (at < n_outputs)) {
+        at++;
+        CADRE_ASSERT(at < CADRE_OUTPUTS_MAX);
+    }
+    return at < n_outputs
+               ? cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "replica %u: its function left output %u of %u empty; give it a tensor",
+                     replica->id, at, n_outputs)
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "replica %u: its function made output %u, and cadre_run was asked for %u "
+                     "outputs",
+                     replica->id, at, n_outputs);
+}
+
 cadre_status outputs_take(cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX; i++) {
-        bool made = replica->outputs[i] != NULL;
-        if (made && i >= n_outputs) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "replica %u: its function made output %u, and cadre_run was asked for %u outputs",
-                replica->id, i, n_outputs);
-        }
-        if (!made && i < n_outputs) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "replica %u: its function left output %u of %u empty; give it a tensor",
-                replica->id, i, n_outputs);
-        }
+    bool as_asked = made_outputs(replica) == n_outputs;
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        as_asked = as_asked && replica->outputs[i] != NULL;
     }
-    return take_outputs(replica, n_outputs, error);
+    return as_asked ? take_outputs(replica, n_outputs, error)
+                    : refuse_outputs(replica, n_outputs, error);
 }
 
 /* A tensor that is several outputs with one reference ends after the last of them: all are taken

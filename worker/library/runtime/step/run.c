@@ -214,7 +214,7 @@ static cadre_status come_to_step(struct step_order *order, struct cadre_error *e
 static cadre_status run_with_values(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
-    cadre_per_replica *values[CADRE_OUTPUTS_MAX] = {NULL};
+    cadre_per_replica *values[CADRE_OUTPUTS_MAX]; /* as many as there are outputs */
     CADRE_ASSERT(order->n_outputs <= CADRE_OUTPUTS_MAX);
     bool memory = true;
     order->values = values;
