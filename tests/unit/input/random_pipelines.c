@@ -47,6 +47,7 @@ enum step {
     PREFETCH,
     ASSERT_CARDINALITY,
     OPTIONS,
+    NAMED,
     TWICE, /* the dataset is on the stack once more */
     /* of two */
     ZIP,
@@ -58,7 +59,7 @@ static const char *const step_names[STEPS] = {"range", "slices", "tensors", "tex
     "names", "map", "map_parallel", "ragged", "filter", "enumerate", "cache", "unique", "shuffle",
     "shuffle_all", "take", "skip", "shard", "repeat", "repeat_take", "flat_map", "interleave",
     "interleave_parallel", "batch", "padded_batch", "unbatch", "prefetch", "assert_cardinality",
-    "options", "twice", "zip", "concatenate"};
+    "options", "named", "twice", "zip", "concatenate"};
 
 /* --- the functions of the program --- */
 
@@ -252,6 +253,17 @@ static cadre_dataset *of_elements(enum step step, cadre_dataset *data, uint32_t 
     }
 }
 
+/* Names for as many components as there are, if that can be told. */
+static cadre_dataset *name_components(cadre_dataset *data, uint32_t with)
+{
+    static const char *const names[] = {"a", "b/c", "b/d", NULL, "e", "f"};
+    const uint32_t most = sizeof names / sizeof names[0];
+    cadre_element_spec spec;
+    return cadre_dataset_spec(data, &spec) == CADRE_OK && spec.count <= most
+               ? cadre_dataset_named(data, names + with % (most - spec.count + 1), spec.count)
+               : data;
+}
+
 static cadre_dataset *of_one(enum step step, cadre_dataset *data, uint32_t with)
 {
     const cadre_interleave_options interleave = {.cycle_length = 1 + with % 4,
@@ -276,6 +288,8 @@ static cadre_dataset *of_one(enum step step, cadre_dataset *data, uint32_t with)
         return cadre_dataset_assert_cardinality(data, with);
     case OPTIONS:
         return cadre_dataset_with_options(data, &options);
+    case NAMED:
+        return name_components(data, with);
     default:
         return of_elements(step, data, with);
     }

@@ -140,6 +140,12 @@ static void functions_find_components_by_name(void **state)
     expect_elements(cadre_dataset_map(pairs(), difference, NULL, NULL), "10 10 10 10 10 10");
     expect_elements(
         cadre_dataset_map(in_order_only(pairs()), difference, NULL, NULL), "10 10 10 10 10 10");
+    const cadre_map_options parallel = {.parallel = 3};
+    expect_elements(cadre_dataset_map(in_order_only(pairs()), difference, NULL, &parallel),
+        "10 10 10 10 10 10");
+    expect_elements(
+        cadre_dataset_batch(cadre_dataset_map(pairs(), difference, NULL, &parallel), 6, false),
+        "[10 10 10 10 10 10]");
     expect_names(cadre_dataset_map(pairs(), difference, NULL, NULL), "none has a name");
     expect_elements(cadre_dataset_filter(pairs(), image_is_even, NULL), "(0, 10) (2, 12) (4, 14)");
     expect_elements(cadre_dataset_flat_map(cadre_dataset_take(pairs(), 4), range_to_image, NULL),
