@@ -141,7 +141,7 @@ CADRE_API cadre_status cadre_distribute_datasets_from_function(cadre_strategy *s
     cadre_input_function function, void *user, const cadre_input_options *options,
     cadre_distributed_dataset **ret_distributed);
 
-/* Types and shapes of what one replica gets, all steps: the first dimension is
+/* Types, shapes and names of what one replica gets, all steps: the first dimension is
  * CADRE_DIMENSION_ANY where it may differ. (tf.distribute.DistributedDataset.element_spec.) */
 CADRE_API cadre_status cadre_distributed_spec(
     const cadre_distributed_dataset *distributed, cadre_element_spec *ret_spec);
