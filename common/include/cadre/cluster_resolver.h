@@ -7,6 +7,9 @@
  * and train as one job (cadre/program.h says how). With cadre_cluster_resolver_use a program says
  * itself which cluster it is of.
  *
+ * Of a resolver's questions there is none about a master, an rpc layer or an environment, for a job
+ * here has no session that a master holds, and gRPC is the only layer.
+ *
  * A spec and a resolver are the caller's to release, also while others made of them live: what is
  * given to a function is copied. Texts that are returned are valid until their owner is released
  * or changed. All functions may be called in any context; one object is used by one thread at a
@@ -110,37 +113,22 @@ CADRE_API cadre_status cadre_cluster_id_in_cluster(
 CADRE_API cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec *spec,
     const char *task_type, uint32_t task_id, const char **ret_leader);
 
-/* The same of ps 0, else of the chief, else of worker 0; "" for an empty spec. */
-CADRE_API cadre_status cadre_cluster_coordination_leader(
-    const cadre_cluster_spec *spec, const char **ret_leader);
-
 /* --- resolvers (tf.distribute.cluster_resolver) --- */
 
 /* Where a spec comes from, and who this process is in it. What a resolver read stays as it was when
  * the resolver was made. */
 typedef struct cadre_cluster_resolver cadre_cluster_resolver;
 
-/* What a caller says instead of what is found. NULL, CADRE_TASK_NONE: what is found. */
-typedef struct cadre_cluster_overrides {
-    const char *task_type;
-    uint32_t task_id;
-    const char *rpc_layer;
-    const char *environment;
-} cadre_cluster_overrides;
-#define CADRE_CLUSTER_OVERRIDES_NONE                                                               \
-    {                                                                                              \
-        NULL, CADRE_TASK_NONE, NULL, NULL                                                          \
-    }
-
 /* TFConfigClusterResolver. `text`: a TF_CONFIG document; NULL: the environment variable, which
  * means an empty cluster when it is not set.
  *
  *     {"cluster": {"chief": ["h0:4000"], "worker": ["h1:4000", "h2:4000"]},
- *      "task": {"type": "worker", "index": 0}, "rpc_layer": "grpc", "session_master": "h0:4000"}
+ *      "task": {"type": "worker", "index": 0}}
  *
- * All keys are optional and others are passed over. `overrides` may be NULL. */
-CADRE_API cadre_status cadre_cluster_resolver_tf_config(const char *text,
-    const cadre_cluster_overrides *overrides, cadre_cluster_resolver **ret_resolver);
+ * All keys are optional and others are passed over. To be another task than the document says:
+ * cadre_cluster_resolver_set_task. */
+CADRE_API cadre_status cadre_cluster_resolver_tf_config(
+    const char *text, cadre_cluster_resolver **ret_resolver);
 
 /* One job of a Slurm step, and how many of its tasks it has. */
 typedef struct cadre_slurm_job {
@@ -156,7 +144,6 @@ typedef struct cadre_slurm_options {
     uint32_t tasks_per_node; /* on every host; 0: as Slurm says */
     uint32_t gpus_per_node;  /* 0: SLURM_GPUS_ON_NODE, or none */
     uint32_t gpus_per_task;  /* 0: gpus_per_node shared by the tasks of the fullest host */
-    const char *rpc_layer;   /* NULL: "grpc" */
 } cadre_slurm_options;
 
 /* From the variables that `srun` sets, those of the step first: SLURM_PROCID, SLURM_STEP_NUM_TASKS
@@ -167,23 +154,14 @@ typedef struct cadre_slurm_options {
 CADRE_API cadre_status cadre_cluster_resolver_slurm(
     const cadre_slurm_options *options, cadre_cluster_resolver **ret_resolver);
 
-/* SimpleClusterResolver. A zeroed one but for task_id has no values. */
-typedef struct cadre_cluster_values {
-    const char *task_type; /* NULL: none */
-    uint32_t task_id;      /* CADRE_TASK_NONE: none */
-    const char *rpc_layer;
-    const char *master;
-    const char *environment;
-    uint32_t num_accelerators;
-} cadre_cluster_values;
-
-/* All of it given. `values` may be NULL. */
+/* SimpleClusterResolver: a spec, and who this process is in it; NULL and CADRE_TASK_NONE where that
+ * is not known. */
 CADRE_API cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *spec,
-    const cadre_cluster_values *values, cadre_cluster_resolver **ret_resolver);
+    const char *task_type, uint32_t task_id, cadre_cluster_resolver **ret_resolver);
 
 /* UnionResolver: the jobs of several. A job that all of them have as a list has their addresses one
  * after the other; one that any has with gaps is indexed by all, and an index that stands twice is
- * ALREADY_EXISTS. Type and id, and the rpc layer, are those of the first that has them. */
+ * ALREADY_EXISTS. Type and id are those of the first that has them, GPUs those of the first. */
 CADRE_API cadre_status cadre_cluster_resolver_union(const cadre_cluster_resolver *const resolvers[],
     size_t count, cadre_cluster_resolver **ret_resolver);
 
@@ -203,34 +181,11 @@ CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
 CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
 CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
 
-/* "" when there is none. */
-CADRE_API const char *cadre_cluster_resolver_rpc_layer(const cadre_cluster_resolver *resolver);
-CADRE_API const char *cadre_cluster_resolver_environment(const cadre_cluster_resolver *resolver);
-
-/* Changes who this process is, or the layer. (The setters of the class.) */
+/* Changes who this process is. (The setters of the class.) */
 CADRE_API cadre_status cadre_cluster_resolver_set_task(
     cadre_cluster_resolver *resolver, const char *task_type, uint32_t task_id);
-CADRE_API cadre_status cadre_cluster_resolver_set_rpc_layer(
-    cadre_cluster_resolver *resolver, const char *rpc_layer);
-
-/* The address of the master, with "LAYER://" before it where there is an rpc layer: the caller's to
- * free(). `task_type` NULL, `task_id` CADRE_TASK_NONE, `rpc_layer` NULL: the resolver's own.
- *  - TF_CONFIG and a running job: session_master where it is given, as it stands; "" for an empty
- *    cluster, and for one job of one task; else the address of the task.
- *  - given: the address of the task when both are arguments, else the master that was given.
- *  - Slurm: the address of the task; "" while that is not known.
- *  - union: the address of the task when both are arguments, else the master of the first resolver.
- * NOT_FOUND when there is no such task; INVALID_ARGUMENT when it is not known which. */
-CADRE_API cadre_status cadre_cluster_resolver_master(const cadre_cluster_resolver *resolver,
-    const char *task_type, uint32_t task_id, const char *rpc_layer, char **ret_master);
-
-/* Accelerators (GPUs) of a task, as far as the resolver was told: by Slurm or its options, by the
- * values of a simple one; of a union, those of the first resolver. 0 elsewhere: tasks compute on
- * CPUs. All tasks have the same number. */
-CADRE_API uint32_t cadre_cluster_resolver_num_accelerators(const cadre_cluster_resolver *resolver);
-
 /* Which GPUs of its host are this task's, under Slurm: *ret_count from *ret_first on, none
- * elsewhere. (What TensorFlow sets CUDA_VISIBLE_DEVICES to.) */
+ * elsewhere. (What TensorFlow sets CUDA_VISIBLE_DEVICES to; num_accelerators is *ret_count.) */
 CADRE_API void cadre_cluster_resolver_gpus(
     const cadre_cluster_resolver *resolver, uint32_t *ret_first, uint32_t *ret_count);
 

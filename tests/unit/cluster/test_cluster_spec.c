@@ -202,21 +202,6 @@ static void each_task_has_its_part(void **state)
     }
 }
 
-static void who_coordinates(void **state)
-{
-    (void)state;
-    static const char *const cases[][2] = {{large, "/job:ps/replica:0/task:0"},
-        {"{\"chief\": [\"h:1\"], \"worker\": [\"h:2\"]}", "/job:chief/replica:0/task:0"},
-        {small, "/job:worker/replica:0/task:0"}, {"{}", ""}, {"{\"evaluator\": [\"h:1\"]}", ""}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cadre_cluster_spec *spec = spec_of(cases[i][0]);
-        const char *leader;
-        assert_int_equal(cadre_cluster_coordination_leader(spec, &leader), CADRE_OK);
-        assert_string_equal(leader, cases[i][1]);
-        cadre_cluster_spec_release(spec);
-    }
-}
-
 static void refusals_say_why(void **state)
 {
     (void)state;
@@ -252,7 +237,6 @@ int main(void)
         cmocka_unit_test(there_is_a_limit_to_jobs_and_tasks),
         cmocka_unit_test(equality_is_of_tasks_not_of_order),
         cmocka_unit_test(each_task_has_its_part),
-        cmocka_unit_test(who_coordinates),
         cmocka_unit_test(refusals_say_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

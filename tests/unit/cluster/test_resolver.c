@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resolvers: who this process is, the master, unions. */
+ * Resolvers: who this process is, unions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,96 +8,42 @@
 
 static const char three[] = "{\"cluster\": {\"ps\": [\"ps0:2222\", \"ps1:2222\"], \"worker\": "
                             "[\"worker0:2222\", \"worker1:2222\", \"worker2:2222\"]}, \"task\": "
-                            "{\"type\": \"ps\", \"index\": 0}";
+                            "{\"type\": \"ps\", \"index\": 0}}";
 
-static cadre_cluster_resolver *config(const char *text, const cadre_cluster_overrides *overrides)
+static cadre_cluster_resolver *config(const char *text)
 {
     cadre_cluster_resolver *resolver = NULL;
-    if (cadre_cluster_resolver_tf_config(text, overrides, &resolver) != CADRE_OK) {
+    if (cadre_cluster_resolver_tf_config(text, &resolver) != CADRE_OK) {
         fail_msg("%s", cadre_error_message());
     }
     return resolver;
 }
 
-static void check_master(const cadre_cluster_resolver *resolver, const char *type, uint32_t id,
-    const char *layer, const char *wanted)
+static void check_address(
+    const cadre_cluster_resolver *resolver, const char *type, uint32_t id, const char *wanted)
 {
-    char *master = NULL;
-    if (cadre_cluster_resolver_master(resolver, type, id, layer, &master) != CADRE_OK) {
+    const char *address = NULL;
+    if (cadre_cluster_spec_task_address(
+            cadre_cluster_resolver_spec(resolver), type, id, &address) != CADRE_OK) {
         fail_msg("%s", cadre_error_message());
     }
-    assert_string_equal(master, wanted);
-    free(master);
+    assert_string_equal(address, wanted);
 }
 
-static void check_no_master(const cadre_cluster_resolver *resolver, const char *type, uint32_t id,
-    cadre_status code, const char *part)
-{
-    char *master = NULL;
-    assert_int_equal(cadre_cluster_resolver_master(resolver, type, id, NULL, &master), code);
-    assert_null(master);
-    assert_non_null(strstr(cadre_error_message(), part));
-}
-
-static void the_master_of_a_tf_config(void **state)
+static void a_tf_config_says_who_this_is(void **state)
 {
     (void)state;
-    char text[512];
-    stpcpy(stpcpy(text, three), "}");
-    cadre_cluster_resolver *resolver = config(text, NULL);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "ps0:2222");
-    check_master(resolver, "worker", 1, NULL, "worker1:2222");
-    check_master(resolver, "worker", CADRE_TASK_NONE, NULL, "worker0:2222");
-    check_master(resolver, NULL, 1, "grpc", "grpc://ps1:2222");
-    check_no_master(resolver, "worker", 3, CADRE_NOT_FOUND, "index 3");
-    check_no_master(resolver, "chief", 0, CADRE_NOT_FOUND, "'chief'");
-    cadre_cluster_resolver_release(resolver);
-
-    stpcpy(stpcpy(text, three), ", \"rpc_layer\": \"grpc\"}");
-    resolver = config(text, NULL);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "grpc://ps0:2222");
-    check_master(resolver, NULL, CADRE_TASK_NONE, "", "ps0:2222");
-    assert_string_equal(cadre_cluster_resolver_rpc_layer(resolver), "grpc");
-    assert_int_equal(cadre_cluster_resolver_set_rpc_layer(resolver, "tcp"), CADRE_OK);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "tcp://ps0:2222");
+    cadre_cluster_resolver *resolver = config(three);
+    assert_string_equal(cadre_cluster_resolver_task_type(resolver), "ps");
+    assert_int_equal(cadre_cluster_resolver_task_id(resolver), 0);
+    check_address(resolver, "ps", 0, "ps0:2222");
+    check_address(resolver, "worker", 1, "worker1:2222");
     assert_int_equal(cadre_cluster_resolver_set_task(resolver, "worker", 2), CADRE_OK);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "tcp://worker2:2222");
-    assert_int_equal(cadre_cluster_resolver_set_task(resolver, NULL, CADRE_TASK_NONE), CADRE_OK);
-    check_no_master(resolver, NULL, CADRE_TASK_NONE, CADRE_INVALID_ARGUMENT, "not known");
-    cadre_cluster_resolver_release(resolver);
-
-    stpcpy(stpcpy(text, three), ", \"session_master\": \"boss:1\"}");
-    resolver = config(text, NULL);
-    check_master(resolver, "worker", 1, "grpc", "boss:1");
-    cadre_cluster_resolver_release(resolver);
-}
-
-static void who_is_alone_has_no_master(void **state)
-{
-    (void)state;
-    static const char one[] =
-        "{\"cluster\": {\"worker\": [\"worker0:2222\"]}, \"task\": {\"type\": \"worker\"}}";
-    static const char *const texts[] = {"{}", "{\"cluster\": {}}", one};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        cadre_cluster_resolver *resolver = config(texts[i], NULL);
-        check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "");
-        cadre_cluster_resolver_release(resolver);
-    }
-}
-
-static void a_caller_overrides_the_document(void **state)
-{
-    (void)state;
-    char text[512];
-    stpcpy(stpcpy(text, three), ", \"rpc_layer\": \"grpc\"}");
-    cadre_cluster_overrides overrides = {
-        .task_type = "worker", .task_id = 1, .rpc_layer = "other", .environment = "google"};
-    cadre_cluster_resolver *resolver = config(text, &overrides);
     assert_string_equal(cadre_cluster_resolver_task_type(resolver), "worker");
-    assert_int_equal(cadre_cluster_resolver_task_id(resolver), 1);
-    assert_string_equal(cadre_cluster_resolver_environment(resolver), "google");
-    assert_int_equal(cadre_cluster_resolver_num_accelerators(resolver), 0);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "other://worker1:2222");
+    assert_int_equal(cadre_cluster_resolver_task_id(resolver), 2);
+    assert_int_equal(cadre_cluster_resolver_set_task(resolver, NULL, CADRE_TASK_NONE), CADRE_OK);
+    assert_null(cadre_cluster_resolver_task_type(resolver));
+    assert_int_equal(cadre_cluster_resolver_set_task(NULL, "worker", 2), CADRE_INVALID_ARGUMENT);
     cadre_cluster_resolver_release(resolver);
 }
 
@@ -106,18 +52,17 @@ static void the_environment_is_read(void **state)
     (void)state;
     cadre_cluster_resolver *resolver;
     unsetenv("TF_CONFIG");
-    resolver = config(NULL, NULL);
+    resolver = config(NULL);
     assert_int_equal(cadre_cluster_spec_num_jobs(cadre_cluster_resolver_spec(resolver)), 0);
     assert_null(cadre_cluster_resolver_task_type(resolver));
     assert_int_equal(cadre_cluster_resolver_task_id(resolver), CADRE_TASK_NONE);
     cadre_cluster_resolver_release(resolver);
     setenv("TF_CONFIG", "{\"task\": {\"type\": \"evaluator\", \"index\": 0}}", 1);
-    resolver = config(NULL, NULL);
+    resolver = config(NULL);
     assert_string_equal(cadre_cluster_resolver_task_type(resolver), "evaluator");
     cadre_cluster_resolver_release(resolver);
     setenv("TF_CONFIG", "{\"task\": ", 1);
-    assert_int_equal(
-        cadre_cluster_resolver_tf_config(NULL, NULL, &resolver), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(cadre_cluster_resolver_tf_config(NULL, &resolver), CADRE_INVALID_ARGUMENT);
     assert_null(resolver);
     unsetenv("TF_CONFIG");
 }
@@ -138,21 +83,21 @@ static void slurm_says_who_this_is(void **state)
     setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)", 1);
     setenv("SLURM_GPUS_ON_NODE", "4", 1);
     assert_int_equal(cadre_cluster_resolver_slurm(NULL, &resolver), CADRE_OK);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "grpc://n2:8888");
-    check_master(resolver, "worker", 0, "x", "x://n1:8888");
-    assert_int_equal(cadre_cluster_resolver_num_accelerators(resolver), 4);
+    assert_int_equal(cadre_cluster_resolver_task_id(resolver), 1);
+    check_address(resolver, "worker", 1, "n2:8888");
+    check_address(resolver, "worker", 0, "n1:8888");
     cadre_cluster_resolver_gpus(resolver, &first, &count);
     assert_int_equal(first, 0);
     assert_int_equal(count, 4);
     cadre_cluster_resolver_release(resolver);
 }
 
-static cadre_cluster_resolver *simple(const char *cluster, const cadre_cluster_values *values)
+static cadre_cluster_resolver *simple(const char *cluster, const char *type, uint32_t id)
 {
     cadre_cluster_spec *spec;
     cadre_cluster_resolver *resolver = NULL;
     assert_int_equal(cadre_cluster_spec_from_json(cluster, &spec), CADRE_OK);
-    assert_int_equal(cadre_cluster_resolver_simple(spec, values, &resolver), CADRE_OK);
+    assert_int_equal(cadre_cluster_resolver_simple(spec, type, id, &resolver), CADRE_OK);
     cadre_cluster_spec_release(spec); /* what is given was copied */
     return resolver;
 }
@@ -160,17 +105,17 @@ static cadre_cluster_resolver *simple(const char *cluster, const cadre_cluster_v
 static void a_given_one_says_what_it_was_given(void **state)
 {
     (void)state;
-    cadre_cluster_values values = {.task_type = "worker",
-        .task_id = 1,
-        .rpc_layer = "grpc",
-        .master = "m:1",
-        .num_accelerators = 8};
-    cadre_cluster_resolver *resolver = simple("{\"worker\": [\"a:1\", \"b:1\"]}", &values);
-    check_master(resolver, NULL, CADRE_TASK_NONE, NULL, "m:1");
-    check_master(resolver, "worker", 0, NULL, "grpc://a:1");
-    assert_int_equal(cadre_cluster_resolver_num_accelerators(resolver), 8);
+    uint32_t first;
+    uint32_t count;
+    cadre_cluster_resolver *resolver = simple("{\"worker\": [\"a:1\", \"b:1\"]}", "worker", 1);
+    assert_string_equal(cadre_cluster_resolver_task_type(resolver), "worker");
+    assert_int_equal(cadre_cluster_resolver_task_id(resolver), 1);
+    check_address(resolver, "worker", 0, "a:1");
+    cadre_cluster_resolver_gpus(resolver, &first, &count);
+    assert_int_equal(count, 0);
     cadre_cluster_resolver_release(resolver);
-    assert_int_equal(cadre_cluster_resolver_simple(NULL, NULL, &resolver), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(
+        cadre_cluster_resolver_simple(NULL, NULL, 0, &resolver), CADRE_INVALID_ARGUMENT);
 }
 
 struct merging {
@@ -184,7 +129,7 @@ static void check_union(const struct merging *merging)
     cadre_cluster_resolver *made[3];
     size_t count = 0;
     for (; count < 3 && merging->parts[count] != NULL; count++) {
-        made[count] = simple(merging->parts[count], NULL);
+        made[count] = simple(merging->parts[count], NULL, CADRE_TASK_NONE);
         resolvers[count] = made[count];
     }
     cadre_cluster_resolver *all;
@@ -230,11 +175,9 @@ static void unions_merge_jobs(void **state)
 static void unions_take_the_first_that_knows(void **state)
 {
     (void)state;
-    cadre_cluster_values first = {.task_id = CADRE_TASK_NONE, .master = "m:1"};
-    cadre_cluster_values second = {.task_type = "worker", .task_id = 1, .rpc_layer = "grpc"};
-    cadre_cluster_values third = {.task_type = "ps", .task_id = 0, .rpc_layer = "other"};
-    cadre_cluster_resolver *made[] = {simple("{}", &first),
-        simple("{\"worker\": [\"a:1\", \"b:1\"]}", &second), simple("{\"ps\": [\"p:1\"]}", &third)};
+    cadre_cluster_resolver *made[] = {simple("{}", NULL, CADRE_TASK_NONE),
+        simple("{\"worker\": [\"a:1\", \"b:1\"]}", "worker", 1),
+        simple("{\"ps\": [\"p:1\"]}", "ps", 0)};
     const cadre_cluster_resolver *resolvers[] = {made[0], made[1], made[2]};
     cadre_cluster_resolver *all;
     assert_int_equal(cadre_cluster_resolver_union(resolvers, 3, &all), CADRE_OK);
@@ -243,9 +186,7 @@ static void unions_take_the_first_that_knows(void **state)
     }
     assert_string_equal(cadre_cluster_resolver_task_type(all), "worker");
     assert_int_equal(cadre_cluster_resolver_task_id(all), 1);
-    assert_string_equal(cadre_cluster_resolver_rpc_layer(all), "grpc");
-    check_master(all, NULL, CADRE_TASK_NONE, NULL, "m:1");
-    check_master(all, "ps", 0, NULL, "grpc://p:1");
+    check_address(all, "ps", 0, "p:1");
     cadre_cluster_resolver_release(all);
     assert_int_equal(cadre_cluster_resolver_union(resolvers, 0, &all), CADRE_INVALID_ARGUMENT);
     resolvers[0] = NULL;
@@ -256,9 +197,7 @@ static void unions_take_the_first_that_knows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_master_of_a_tf_config),
-        cmocka_unit_test(who_is_alone_has_no_master),
-        cmocka_unit_test(a_caller_overrides_the_document),
+        cmocka_unit_test(a_tf_config_says_who_this_is),
         cmocka_unit_test(the_environment_is_read),
         cmocka_unit_test(slurm_says_who_this_is),
         cmocka_unit_test(a_given_one_says_what_it_was_given),

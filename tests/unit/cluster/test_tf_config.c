@@ -20,8 +20,6 @@ static void a_whole_document(void **state)
     assert_int_equal(cadre_cluster_spec_task_index(config.spec, "ps", 0), 4);
     assert_string_equal(config.task_type, "worker");
     assert_int_equal(config.task_id, 1);
-    assert_string_equal(config.rpc_layer, "grpc");
-    assert_string_equal(config.session_master, "m:1");
     tf_config_clear(&config);
 }
 
@@ -29,7 +27,7 @@ static void what_is_absent_is_not_known(void **state)
 {
     (void)state;
     static const char *const texts[] = {"{}",
-        "{\"cluster\": null, \"task\": null, \"rpc_layer\": null}", "{\"cluster\": {}}",
+        "{\"cluster\": null, \"task\": null, \"rpc_layer\": true}", "{\"cluster\": {}}",
         "{\"task\": {}}", "{\"task\": {\"type\": null, \"index\": null}}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct tf_config config;
@@ -38,8 +36,6 @@ static void what_is_absent_is_not_known(void **state)
         assert_int_equal(cadre_cluster_spec_num_jobs(config.spec), 0);
         assert_null(config.task_type);
         assert_int_equal(config.task_id, CADRE_TASK_NONE);
-        assert_null(config.rpc_layer);
-        assert_null(config.session_master);
         tf_config_clear(&config);
     }
 }
@@ -95,10 +91,8 @@ static void bad_documents_are_refused(void **state)
         {"{\"task\": {\"index\": 4294967295}}", CADRE_INVALID_ARGUMENT, "no whole number"},
         {"{\"task\": {\"index\": {}}}", CADRE_INVALID_ARGUMENT, "no whole number"},
         {"{\"task\": {\"type\": [\"worker\"]}}", CADRE_INVALID_ARGUMENT, "\"type\" is no string"},
-        {"{\"rpc_layer\": true}", CADRE_INVALID_ARGUMENT, "\"rpc_layer\""},
-        {"{\"session_master\": {}}", CADRE_INVALID_ARGUMENT, "\"session_master\""},
-        {"{\"rpc_layer\": \"a\\u0000b\"}", CADRE_INVALID_ARGUMENT, "no proper JSON"},
-        {"{\"rpc_layer\": \"\xff\"}", CADRE_INVALID_ARGUMENT, "no proper JSON"},
+        {"{\"task\": {\"type\": \"a\\u0000b\"}}", CADRE_INVALID_ARGUMENT, "no proper JSON"},
+        {"{\"task\": {\"type\": \"\xff\"}}", CADRE_INVALID_ARGUMENT, "no proper JSON"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tf_config config;

@@ -13,9 +13,8 @@ static cadre_cluster_resolver *resolver_of(const char *cluster, const char *type
 {
     cadre_cluster_spec *spec;
     cadre_cluster_resolver *resolver;
-    cadre_cluster_values values = {.task_type = type, .task_id = id};
     assert_int_equal(cadre_cluster_spec_from_json(cluster, &spec), CADRE_OK);
-    assert_int_equal(cadre_cluster_resolver_simple(spec, &values, &resolver), CADRE_OK);
+    assert_int_equal(cadre_cluster_resolver_simple(spec, type, id, &resolver), CADRE_OK);
     cadre_cluster_spec_release(spec);
     return resolver;
 }

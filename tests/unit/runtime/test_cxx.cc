@@ -15,10 +15,9 @@ int main(int argc, char **argv)
     cadre_strategy *strategy;
     cadre_per_replica *value;
     cadre_tensor *sum;
-    const cadre_cluster_overrides overrides = CADRE_CLUSTER_OVERRIDES_NONE;
     cadre_cluster_resolver *resolver;
     CADRE_CHECK(cadre_init(&argc, &argv));
-    CADRE_CHECK(cadre_cluster_resolver_tf_config("{}", &overrides, &resolver));
+    CADRE_CHECK(cadre_cluster_resolver_tf_config("{}", &resolver));
     cadre_cluster_resolver_release(resolver);
     CADRE_CHECK(cadre_strategy_mirrored(3, &strategy));
     CADRE_CHECK(cadre_run(strategy, step, nullptr, nullptr, 1, &value));

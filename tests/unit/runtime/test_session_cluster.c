@@ -73,9 +73,8 @@ static void make(struct cluster *cluster, uint32_t tasks, uint64_t wait_us, cons
         struct cadre_error error = {0};
         cadre_cluster_spec *spec;
         cadre_cluster_resolver *resolver;
-        cadre_cluster_values values = {.task_type = "worker", .task_id = i};
         assert_int_equal(cadre_cluster_spec_from_json(json, &spec), CADRE_OK);
-        assert_int_equal(cadre_cluster_resolver_simple(spec, &values, &resolver), CADRE_OK);
+        assert_int_equal(cadre_cluster_resolver_simple(spec, "worker", i, &resolver), CADRE_OK);
         assert_ok(cluster_member_open(
                       resolver, CLUSTER_CREW, &cluster->environment, &cluster->members[i], &error),
             &error);

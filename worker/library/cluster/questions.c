@@ -205,18 +205,3 @@ cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec *spec, con
     }
     return cluster_border(status, &error);
 }
-
-cadre_status cadre_cluster_coordination_leader(
-    const cadre_cluster_spec *spec, const char **ret_leader)
-{
-    struct cadre_error error = {0};
-    cadre_status status = require(spec, ret_leader, "cadre_cluster_coordination_leader", &error);
-    if (status == CADRE_OK) {
-        status = check_jobs(spec, &error);
-    }
-    if (status == CADRE_OK) {
-        *ret_leader =
-            cluster_spec_find(spec, "ps") != NULL ? "/job:ps/replica:0/task:0" : first_worker(spec);
-    }
-    return cluster_border(status, &error);
-}

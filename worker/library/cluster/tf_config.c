@@ -199,8 +199,7 @@ static cadre_status read_config(
         CADRE_TRY(read_text(task, "type", &config->task_type, error));
         CADRE_TRY(read_task_id(task, &config->task_id, error));
     }
-    CADRE_TRY(read_text(root, "rpc_layer", &config->rpc_layer, error));
-    return read_text(root, "session_master", &config->session_master, error);
+    return CADRE_OK;
 }
 
 cadre_status tf_config_parse(
@@ -218,8 +217,6 @@ void tf_config_clear(struct tf_config *config)
 {
     cadre_cluster_spec_release(config->spec);
     free(config->task_type);
-    free(config->rpc_layer);
-    free(config->session_master);
     *config = (struct tf_config){.task_id = CADRE_TASK_NONE};
 }
 

@@ -7,10 +7,8 @@
 
 struct tf_config {
     cadre_cluster_spec *spec; /* never NULL */
-    char *task_type;          /* NULL: not given, as the others */
-    uint32_t task_id;         /* CADRE_TASK_NONE */
-    char *rpc_layer;
-    char *session_master;
+    char *task_type;          /* NULL: not given */
+    uint32_t task_id;         /* CADRE_TASK_NONE: the same */
 };
 
 /* INVALID_ARGUMENT names the place in the document. The result is the caller's to clear, also after

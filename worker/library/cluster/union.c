@@ -35,23 +35,6 @@ static cadre_status merge(const cadre_cluster_resolver *const resolvers[], size_
     return CADRE_OK;
 }
 
-/* What the first that has it says. */
-static cadre_cluster_values values_of(
-    const cadre_cluster_resolver *const resolvers[], size_t count, const char *master)
-{
-    cadre_cluster_values values = {.task_id = CADRE_TASK_NONE,
-        .master = master,
-        .environment = resolvers[0]->environment,
-        .num_accelerators = resolvers[0]->accelerators};
-    for (size_t i = count; i-- > 0;) {
-        const cadre_cluster_resolver *resolver = resolvers[i];
-        values.task_type = resolver->task_type != NULL ? resolver->task_type : values.task_type;
-        values.task_id = resolver->task_id != CADRE_TASK_NONE ? resolver->task_id : values.task_id;
-        values.rpc_layer = resolver->rpc_layer != NULL ? resolver->rpc_layer : values.rpc_layer;
-    }
-    return values;
-}
-
 static cadre_status make_union(const cadre_cluster_resolver *const resolvers[], size_t count,
     cadre_cluster_resolver **ret_resolver, struct cadre_error *error)
 {
@@ -73,16 +56,18 @@ static cadre_status make_union(const cadre_cluster_resolver *const resolvers[], 
         cadre_cluster_spec_release(spec);
         return status;
     }
-    char *master = NULL;
-    struct cadre_error unknown; /* then it has none until somebody says which task is meant */
-    resolver_master(resolvers[0], NULL, CADRE_TASK_NONE, NULL, &master, &unknown);
-    cadre_cluster_values values = values_of(resolvers, count, master);
-    status = resolver_new(RESOLVER_UNION, spec, &values, ret_resolver, error);
+    const char *task_type = NULL; /* what the first that has it says, as the id */
+    uint32_t task_id = CADRE_TASK_NONE;
+    for (size_t i = count; i-- > 0;) {
+        const cadre_cluster_resolver *resolver = resolvers[i];
+        task_type = resolver->task_type != NULL ? resolver->task_type : task_type;
+        task_id = resolver->task_id != CADRE_TASK_NONE ? resolver->task_id : task_id;
+    }
+    status = resolver_new(spec, task_type, task_id, ret_resolver, error);
     if (status == CADRE_OK) {
         (*ret_resolver)->gpu_first = resolvers[0]->gpu_first;
         (*ret_resolver)->gpu_count = resolvers[0]->gpu_count;
     }
-    free(master);
     return status;
 }
 

@@ -377,7 +377,7 @@ cadre_status cluster_find(const struct environment *environment,
         return CADRE_OK;
     }
     if (config != NULL && config[0] != '\0') {
-        return resolver_tf_config(config, NULL, ret_resolver, error);
+        return resolver_tf_config(config, ret_resolver, error);
     }
     if (!slurm_variables_several(&slurm)) {
         return CADRE_OK;

@@ -77,18 +77,19 @@ static cadre_status find_job(cadre_cluster_resolver **ret_resolver, struct cadre
         return resolver_copy(program_cluster()->resolver, ret_resolver, error);
     }
     cadre_cluster_spec *spec;
-    cadre_cluster_values values = {.task_id = CADRE_TASK_NONE};
+    const char *task_type = NULL;
+    uint32_t task_id = CADRE_TASK_NONE;
     CADRE_TRY(cluster_spec_new(&spec, error));
     if (program_environment()->attached && strategy->state != STATE_WARM) {
-        values.task_type = "worker";
-        values.task_id = strategy->roster.rank;
+        task_type = "worker";
+        task_id = strategy->roster.rank;
         cadre_status status = describe(strategy, spec, error);
         if (status != CADRE_OK) {
             cadre_cluster_spec_release(spec);
             return status;
         }
     }
-    return resolver_new(RESOLVER_TF_CONFIG, spec, &values, ret_resolver, error);
+    return resolver_new(spec, task_type, task_id, ret_resolver, error);
 }
 
 cadre_status cadre_cluster_resolver_cadre(cadre_cluster_resolver **ret_resolver)
