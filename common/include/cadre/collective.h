@@ -72,10 +72,6 @@ typedef enum cadre_communication {
     CADRE_COMMUNICATION_NCCL = 2 /* tensors in device memory */
 } cadre_communication;
 
-/* "auto", "RING", "nccl", in any case; else INVALID_ARGUMENT. Any context. */
-CADRE_API cadre_status cadre_communication_parse(
-    const char *text, cadre_communication *ret_implementation);
-
 /* Zeroed: the defaults. A field that is not its default counts in place of the strategy's.
  * (tf.distribute.experimental.CommunicationOptions.) */
 typedef struct cadre_collective_options {
@@ -98,7 +94,8 @@ CADRE_API cadre_status cadre_strategy_set_communication(
 /* --- all-reduce --- */
 
 /* Replaces each of the `count` tensors by its sum (or whatever `op` says) over all replicas, in
- * place, on every replica. (tf.distribute.ReplicaContext.all_reduce.) */
+ * place, on every replica. What passes back through a sum or mean is the same sum or mean of the
+ * gradients that the replicas have of the result. (tf.distribute.ReplicaContext.all_reduce.) */
 CADRE_API cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options);
 
@@ -156,13 +153,6 @@ CADRE_API cadre_status cadre_reduce_scatter(cadre_replica *replica, cadre_reduce
  * is none of it), in place. Any type but CADRE_STRING. (MPI_Bcast.) */
 CADRE_API cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count);
-
-/* --- gradients --- */
-
-/* What passes back through cadre_all_reduce: replaces each gradient of a result by that of what
- * this replica gave, which is the same sum or mean over all replicas. CADRE_SUM and CADRE_MEAN. */
-CADRE_API cadre_status cadre_all_reduce_gradient(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const upstream[], size_t count, const cadre_collective_options *options);
 
 /* What passes back through cadre_all_gather of a tensor whose size along `axis` is own_size here:
  * the sum over all replicas of `upstream`, the gradient of the whole result, of which each gets the

@@ -90,12 +90,6 @@ typedef struct cadre_cross_device_ops {
 CADRE_API cadre_status cadre_cross_device_default(const char *const devices[], uint32_t count,
     uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
 
-/* How a batch of `count` values is cut into packs: value after value, and a new pack once the
- * current one is larger than bytes_per_pack (0: one pack). ret_lengths[count]: how many values each
- * pack has; *ret_packs: how many packs. (TensorFlow's group_by_size.) */
-CADRE_API void cadre_cross_device_packs(const size_t bytes[], size_t count, size_t bytes_per_pack,
-    size_t ret_lengths[], size_t *ret_packs);
-
 /* What reduce_to and batch_reduce_to use from now on, in this strategy; copied. NULL: AUTO. For
  * ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task: FAILED_PRECONDITION in a
  * job of several. INVALID_ARGUMENT names what is none of the above, functions of another kind than

@@ -61,9 +61,8 @@ CADRE_API cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metri
 /* Ends it; its variable is the strategy's and stays. NULL is allowed. */
 CADRE_API void cadre_metric_release(cadre_metric *metric);
 
-/* Its name; "" of NULL. And its state: {sum}, {sum, weight}, or of an AUC the weights of positive
+/* Its state, whose name is the metric's: {sum}, {sum, weight}, or of an AUC the weights of positive
  * and of negative samples between one threshold and the next. */
-CADRE_API const char *cadre_metric_name(const cadre_metric *metric);
 CADRE_API cadre_variable *cadre_metric_variable(const cadre_metric *metric);
 
 /* Counts values of any type but CADRE_STRING; 0 rows count nothing. `targets`: of the shape of

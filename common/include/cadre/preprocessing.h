@@ -9,8 +9,8 @@
  *     CADRE_CHECK(cadre_lookup_file("tokens.txt", CADRE_STRING, NULL, &lookup));
  *     data = cadre_dataset_map(data, cadre_lookup_map, lookup, NULL);
  *
- * Objects are reference-counted: a constructor gives one reference, a dataset or replica function
- * borrows it and must not outlive it. On error a constructor sets its result to NULL. */
+ * What a constructor makes is the caller's to release; a dataset or replica function borrows it and
+ * must not outlive it. On error a constructor sets its result to NULL. */
 #ifndef CADRE_PREPROCESSING_H
 #define CADRE_PREPROCESSING_H
 
@@ -99,8 +99,7 @@ CADRE_API cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_datase
 CADRE_API cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *values,
     const cadre_tensor *missing, cadre_lookup **ret_lookup);
 
-CADRE_API cadre_lookup *cadre_lookup_retain(cadre_lookup *lookup); /* NULL is passed through */
-CADRE_API void cadre_lookup_release(cadre_lookup *lookup);         /* NULL is allowed */
+CADRE_API void cadre_lookup_release(cadre_lookup *lookup); /* NULL is allowed */
 
 /* How many ids there are, mask and OOV with them: what an embedding needs as its rows. Of a table
  * its keys. Of NULL 0. (vocabulary_size; StaticHashTable.size.) */
@@ -164,8 +163,7 @@ typedef struct cadre_adapt_options {
 CADRE_API cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
     const cadre_adapt_options *options, cadre_normalization **ret_normalization);
 
-/* NULL is passed through; NULL is allowed. */
-CADRE_API cadre_normalization *cadre_normalization_retain(cadre_normalization *normalization);
+/* NULL is allowed. */
 CADRE_API void cadre_normalization_release(cadre_normalization *normalization);
 
 /* What it was made with or found: CADRE_F64, each of shape [features], or scalars. One reference of

@@ -61,11 +61,9 @@ CADRE_API cadre_status cadre_random_for_element(
  * (tf.random.Generator.split, jax.random.fold_in.) */
 CADRE_API cadre_random cadre_random_split(const cadre_random *random, uint64_t number);
 
-/* 32 and 64 random bits; uniform in [0, 1) with 24 and 53 random bits; normal with mean 0 and
- * standard deviation 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
-CADRE_API uint32_t cadre_random_u32(cadre_random *random);
+/* 64 random bits; uniform in [0, 1) with 53 random bits; normal with mean 0 and standard deviation
+ * 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
 CADRE_API uint64_t cadre_random_u64(cadre_random *random);
-CADRE_API float cadre_random_f32(cadre_random *random);
 CADRE_API double cadre_random_f64(cadre_random *random);
 CADRE_API double cadre_random_normal(cadre_random *random);
 CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);

@@ -157,15 +157,6 @@ static cadre_status all_reduce_dense(
     return cadre_all_reduce(replica, step->op, outputs, 1, NULL);
 }
 
-static cadre_status all_reduce_gradient(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)inputs;
-    const struct step *step = user;
-    CADRE_TRY(cadre_tensor_copy(step->inputs[cadre_replica_id(replica)], &outputs[0]));
-    return cadre_all_reduce_gradient(replica, step->op, outputs, 1, NULL);
-}
-
 static cadre_status all_reduce_sparse(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -295,9 +286,7 @@ void area_all_reduce(struct conformance_case *self)
         return;
     }
     step.inputs = take_tensors(self, values, dtype);
-    if (step.inputs != NULL &&
-        run_step(
-            self, strategy, gradient ? all_reduce_gradient : all_reduce_dense, &step, 1, &sums)) {
+    if (step.inputs != NULL && run_step(self, strategy, all_reduce_dense, &step, 1, &sums)) {
         const char *key = gradient ? "grad_per_replica" : "per_replica";
         case_equal(self, "the sums", json_object_get(self->expect, key), sums);
     }

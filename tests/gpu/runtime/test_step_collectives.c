@@ -11,7 +11,6 @@
 enum call {
     ALL_REDUCE,
     INTO,
-    GRADIENT,
     STARTED,
     FORGOTTEN,
     PACKS,
@@ -48,8 +47,6 @@ static cadre_status reduce(
         cadre_tensor_release(tensors[0]);
         tensors[0] = into;
         return status;
-    case GRADIENT:
-        return cadre_all_reduce_gradient(replica, subject->op, tensors, 2, NULL);
     case STARTED:
         CADRE_TRY(cadre_all_reduce_start(replica, subject->op, tensors, 2, NULL, &handle));
         return cadre_collective_wait(handle);

@@ -62,7 +62,6 @@ static void values_are_scaled_and_back(void **state)
     cadre_tensor_release(back);
     cadre_tensor_release(out);
     cadre_tensor_release(in);
-    cadre_normalization_release(cadre_normalization_retain(normalization));
     cadre_normalization_release(normalization);
 }
 

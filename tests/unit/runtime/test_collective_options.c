@@ -30,18 +30,7 @@ static void packs_end_once_they_are_too_large(void **state)
 static void names_are_read_in_any_case(void **state)
 {
     (void)state;
-    cadre_communication implementation;
     cadre_reduce_op op;
-    assert_public_ok(cadre_communication_parse("nccl", &implementation));
-    assert_int_equal(implementation, CADRE_COMMUNICATION_NCCL);
-    assert_public_ok(cadre_communication_parse("RinG", &implementation));
-    assert_int_equal(implementation, CADRE_COMMUNICATION_RING);
-    assert_public_ok(cadre_communication_parse("AUTO", &implementation));
-    assert_int_equal(implementation, CADRE_COMMUNICATION_AUTO);
-    assert_public_error(cadre_communication_parse("mpi", &implementation), CADRE_INVALID_ARGUMENT,
-        "'mpi' is no implementation of collectives");
-    assert_public_error(
-        cadre_communication_parse(NULL, &implementation), CADRE_INVALID_ARGUMENT, "text");
     assert_public_ok(cadre_reduce_op_parse("mean", &op));
     assert_int_equal(op, CADRE_MEAN);
     assert_public_ok(cadre_reduce_op_parse("Prod", &op));

@@ -45,25 +45,6 @@ static void the_default_follows_from_the_devices(void **state)
         CADRE_INVALID_ARGUMENT, "no devices");
 }
 
-static void packs_end_once_they_are_too_large(void **state)
-{
-    (void)state;
-    const size_t bytes[] = {128, 32, 800, 4};
-    size_t lengths[4];
-    size_t packs;
-    cadre_cross_device_packs(bytes, 4, 200, lengths, &packs);
-    assert_int_equal(packs, 2);
-    assert_int_equal(lengths[0], 3);
-    assert_int_equal(lengths[1], 1);
-    cadre_cross_device_packs(bytes, 4, 0, lengths, &packs);
-    assert_int_equal(packs, 1);
-    assert_int_equal(lengths[0], 4);
-    cadre_cross_device_packs(bytes, 4, 1, lengths, &packs);
-    assert_int_equal(packs, 4);
-    cadre_cross_device_packs(bytes, 0, 1, lengths, &packs);
-    assert_int_equal(packs, 0);
-}
-
 /* Values whose sum shows in which order they were added. */
 static const float order[4] = {1, 1e8f, -1e8f, 1};
 
@@ -290,7 +271,6 @@ int main(int argc, char **argv)
     self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_follows_from_the_devices),
-        cmocka_unit_test(packs_end_once_they_are_too_large),
         cmocka_unit_test(each_kind_sums_in_its_order),
         cmocka_unit_test(a_batch_goes_in_packs),
         cmocka_unit_test(mirrored_values_stay_what_they_are),

@@ -130,7 +130,7 @@ static void the_size_may_be_given_anywhere(void **state)
 #define DRAWS 8
 
 struct draws {
-    uint32_t of[4][DRAWS]; /* by replica id */
+    uint64_t of[4][DRAWS]; /* by replica id */
     const char *name;
 };
 
@@ -143,7 +143,7 @@ static cadre_status draw(
     cadre_random random;
     CADRE_TRY(cadre_random_stream(replica, 7, draws->name, &random));
     for (int i = 0; i < DRAWS; i++) {
-        draws->of[cadre_replica_id(replica)][i] = cadre_random_u32(&random);
+        draws->of[cadre_replica_id(replica)][i] = cadre_random_u64(&random);
     }
     return CADRE_OK;
 }

@@ -181,7 +181,7 @@ static cadre_status check_results(const struct counting *counting)
         CADRE_TRY(cadre_metric_result(NULL, counting->metrics[k], &result));
         if (fabs(result - wanted) > 1e-6) {
             return cadre_fail(CADRE_INTERNAL, "metric %s is %g, not %g",
-                cadre_metric_name(counting->metrics[k]), result, wanted);
+                cadre_variable_name(cadre_metric_variable(counting->metrics[k])), result, wanted);
         }
     }
     return CADRE_OK;
@@ -260,7 +260,7 @@ static void without_a_strategy_it_is_updated_at_once(void **state)
         double result;
         assert_public_ok(
             cadre_metric_create(NULL, examples[k].kind, "m", &examples[k].options, &metric));
-        assert_string_equal(cadre_metric_name(metric), "m");
+        assert_string_equal(cadre_variable_name(cadre_metric_variable(metric)), "m");
         assert_public_ok(update(NULL, metric, &examples[k], 0, examples[k].rows, false));
         assert_public_ok(cadre_metric_result(NULL, metric, &result));
         assert_true(fabs(result - examples[k].result) < 1e-6);
@@ -388,7 +388,7 @@ static void contexts_are_kept_apart(void **state)
     assert_public_error(
         cadre_metric_result(NULL, metric, &result), CADRE_FAILED_PRECONDITION, "has ended");
     assert_public_error(cadre_metric_reset(metric), CADRE_FAILED_PRECONDITION, "gone");
-    assert_string_equal(cadre_metric_name(metric), "m");
+    assert_null(cadre_metric_variable(metric));
     cadre_metric_release(metric);
     cadre_tensor_release(one);
 }

@@ -21,22 +21,12 @@ cadre_lookup *lookup_new(struct cadre_error *error)
         cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a lookup");
         return NULL;
     }
-    atomic_init(&lookup->references, 1);
-    return lookup;
-}
-
-cadre_lookup *cadre_lookup_retain(cadre_lookup *lookup)
-{
-    if (lookup != NULL) {
-        atomic_fetch_add_explicit(&lookup->references, 1, memory_order_relaxed);
-    }
     return lookup;
 }
 
 void cadre_lookup_release(cadre_lookup *lookup)
 {
-    if (lookup == NULL ||
-        atomic_fetch_sub_explicit(&lookup->references, 1, memory_order_acq_rel) != 1) {
+    if (lookup == NULL) {
         return;
     }
     token_table_free(&lookup->table);

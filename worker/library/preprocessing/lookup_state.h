@@ -6,7 +6,6 @@
 #ifndef CADRE_WORKER_PREPROCESSING_LOOKUP_STATE_H
 #define CADRE_WORKER_PREPROCESSING_LOOKUP_STATE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +14,6 @@
 #include "worker/library/preprocessing/token_table.h"
 
 struct cadre_lookup {
-    atomic_uint references;
     struct token_table table;
 
     /* Of a vocabulary. */

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +18,6 @@
 #define SCALE_LEAST 1e-7 /* tf.keras: backend.epsilon() */
 
 struct cadre_normalization {
-    atomic_uint references;
     size_t features;
     bool one;     /* a single mean and scale for all numbers */
     int32_t axis; /* from the end */
@@ -52,7 +50,6 @@ cadre_status normalization_make(const double *mean, const double *variance, size
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for a normalization of %zu features", features);
     }
-    atomic_init(&made->references, 1);
     made->features = features;
     made->one = one;
     made->axis = axis;
@@ -73,20 +70,9 @@ cadre_status normalization_make(const double *mean, const double *variance, size
     return CADRE_OK;
 }
 
-cadre_normalization *cadre_normalization_retain(cadre_normalization *normalization)
-{
-    if (normalization != NULL) {
-        atomic_fetch_add_explicit(&normalization->references, 1, memory_order_relaxed);
-    }
-    return normalization;
-}
-
 void cadre_normalization_release(cadre_normalization *normalization)
 {
-    if (normalization != NULL &&
-        atomic_fetch_sub_explicit(&normalization->references, 1, memory_order_acq_rel) == 1) {
-        free(normalization);
-    }
+    free(normalization);
 }
 
 bool normalization_layout(

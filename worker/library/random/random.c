@@ -50,7 +50,7 @@ cadre_random cadre_random_split(const cadre_random *random, uint64_t number)
     return random_stream(OF_SPLIT, key, NULL, at, number);
 }
 
-uint32_t cadre_random_u32(cadre_random *random)
+static uint32_t draw(cadre_random *random)
 {
     if (random->left == 0) {
         philox(random->counter, random->key, random->drawn);
@@ -63,13 +63,8 @@ uint32_t cadre_random_u32(cadre_random *random)
 
 uint64_t cadre_random_u64(cadre_random *random)
 {
-    uint64_t low = cadre_random_u32(random);
-    return low | (uint64_t)cadre_random_u32(random) << 32;
-}
-
-float cadre_random_f32(cadre_random *random)
-{
-    return (float)(cadre_random_u32(random) >> 8) * 0x1p-24f;
+    uint64_t low = draw(random);
+    return low | (uint64_t)draw(random) << 32;
 }
 
 double cadre_random_f64(cadre_random *random)

@@ -50,20 +50,3 @@ cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
     return border(
         reduce_in(replica, __func__, op, inputs, outputs, count, options, &error), &error);
 }
-
-/* The gradient of a sum or mean over replicas with respect to what one of them gave is the same sum
- * or mean of what came back to each of them. */
-cadre_status cadre_all_reduce_gradient(cadre_replica *replica, cadre_reduce_op op,
-    cadre_tensor *const upstream[], size_t count, const cadre_collective_options *options)
-{
-    struct cadre_error error;
-    cadre_status status = CADRE_OK;
-    if (op != CADRE_SUM && op != CADRE_MEAN) {
-        status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "%d is no reduction that has a gradient here; use CADRE_SUM or CADRE_MEAN", (int)op);
-        step_refused(replica, &error);
-    } else {
-        status = reduce_in(replica, __func__, op, upstream, upstream, count, options, &error);
-    }
-    return border(status, &error);
-}

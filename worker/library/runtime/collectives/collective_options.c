@@ -95,24 +95,6 @@ static cadre_status parse(const char *text, const char *const names[], int count
         what, names[0], names[1]);
 }
 
-cadre_status cadre_communication_parse(const char *text, cadre_communication *ret_implementation)
-{
-    static const char *const names[] = {"AUTO", "RING", "NCCL"};
-    struct cadre_error error = {0};
-    int index = 0;
-    cadre_status status = argument_require(text, __func__, "text", &error);
-    if (status == CADRE_OK) {
-        status = argument_require(ret_implementation, __func__, "ret_implementation", &error);
-    }
-    if (status == CADRE_OK) {
-        status = parse(text, names, 3, "implementation of collectives", &index, &error);
-    }
-    if (status == CADRE_OK) {
-        *ret_implementation = (cadre_communication)index;
-    }
-    return border(status, &error);
-}
-
 cadre_status cadre_reduce_op_parse(const char *text, cadre_reduce_op *ret_op)
 {
     static const char *const names[] = {"SUM", "MEAN", "MIN", "MAX", "PROD"};

@@ -117,11 +117,6 @@ void cadre_metric_release(cadre_metric *metric)
     free(metric);
 }
 
-const char *cadre_metric_name(const cadre_metric *metric)
-{
-    return metric == NULL ? "" : metric->rule.name;
-}
-
 cadre_variable *cadre_metric_variable(const cadre_metric *metric)
 {
     return metric == NULL || !variable_lives(metric->variable) ? NULL : metric->variable;

@@ -54,17 +54,6 @@ cadre_status cadre_cross_device_default(const char *const devices[], uint32_t co
     return border(status, &error);
 }
 
-void cadre_cross_device_packs(const size_t bytes[], size_t count, size_t bytes_per_pack,
-    size_t ret_lengths[], size_t *ret_packs)
-{
-    size_t packs = 0;
-    for (size_t at = 0; at < count; packs++) {
-        ret_lengths[packs] = collective_pack(bytes + at, sizeof *bytes, count - at, bytes_per_pack);
-        at += ret_lengths[packs];
-    }
-    *ret_packs = packs;
-}
-
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     cadre_cross_device_ops *ret_ops, struct cadre_error *error)
 {
