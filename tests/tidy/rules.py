@@ -462,3 +462,8 @@ EXPORTED_BESIDES = ["cadre_error_publish"]
 
 # Libraries that a training program must not have to load because of libcadre.so.
 RUNTIME_NEEDED_NEVER = r"lib(grpc|gpr|uv|sqlite3|absl|protobuf\.|systemd|address_sorting)"
+
+# Each public function is shown to readers in one of these folders (shown.py), and there are not more than so many.
+PUBLIC_HEADERS = "common/include/cadre"
+SHOWN_IN = ["deploy/examples", "tests/documents"]
+PUBLIC_FUNCTIONS_MAX = 400

@@ -5,11 +5,13 @@ import os
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import graph
 import links
 import measure
 import rules
+import shown
 import symbols
 import tidy
 
@@ -194,6 +196,40 @@ class Rules(unittest.TestCase):
 
     def test_needed(self):
         self.assertEqual(symbols.check_needed("/bin/sh"), 0)
+
+    def shown_faults(self, program):
+        """Of a header with functions, typedefs and macros, and one program in deploy/examples."""
+        header = HEAD + (
+            "CADRE_API int cadre_one(int a);\nCADRE_API void cadre_two(\n    const char *b); /* cadre_ghost(1) */\n"
+            "typedef int (*cadre_function)(int a);\ntypedef int cadre_other(int a);\n"
+            "#define CADRE_DO(call) \\\n    cadre_two((call), #call)\n#define CADRE_SIZE 3\n"
+            "static inline void cadre_inner(void)\n{\n}\n")
+        tree = {"common/include/cadre/a.h": header, "deploy/examples/x/x.c": program,
+                "tests/documents/b.c": "/* Of cadre/a.h. */\nint b;\n"}
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in tree.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return shown.check(root)[2]
+
+    def test_shown(self):
+        self.assertEqual(self.shown_faults("int main(void) { cadre_one(1); CADRE_DO(2); cadre_two(0); }\n"), [])
+        self.assertEqual(self.shown_faults("int main(void) { cadre_one(1); CADRE_DO(2); }\n"), [])  # by the macro
+        self.assertEqual(self.shown_faults("int main(void) { g(cadre_one); CADRE_DO(2); }\n"), [])  # by its name
+        for program in ("int a;\n", "/* cadre_one(1); CADRE_DO(2); */\n", "const char *a = \"cadre_one(1)\";\n",
+                        "int cadre_one_more;\n"):
+            with self.subTest(program=program):
+                faults = self.shown_faults(program)
+                self.assertEqual([fault.split()[1] for fault in faults], ["CADRE_DO", "cadre_one", "cadre_two"])
+                self.assertIn("tests/documents/b.c", faults[1])
+
+    def test_public_functions_are_counted(self):
+        program = "int main(void) { cadre_one(1); CADRE_DO(2); }\n"
+        with unittest.mock.patch.object(rules, "PUBLIC_FUNCTIONS_MAX", 2):
+            self.assertEqual(self.shown_faults(program), [])
+        with unittest.mock.patch.object(rules, "PUBLIC_FUNCTIONS_MAX", 1):
+            self.assertIn("2 public functions, and at most 1", self.shown_faults(program)[0])
 
 
 if __name__ == "__main__":

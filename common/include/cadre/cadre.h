@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All of Cadre for a training program. deploy/examples has whole programs to start from. */
+ * All of Cadre for a training program. deploy/examples has whole programs to start from,
+ * tests/documents shows what they do not need. */
 #ifndef CADRE_CADRE_H
 #define CADRE_CADRE_H
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program that keeps its own loop, as it was written for MPI: cadre/plain.h. Here it is two tasks
+ * of a job, each this program again. A whole one: deploy/examples/perceptron. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "documents.h"
+#include "tests/unit/runtime/job.h"
+
+static const char *self;
+
+/* Another task is lost: ends what this one waits for. */
+static void get_out(cadre_status status, const char *reason, void *user)
+{
+    (void)status;
+    (void)user;
+    fprintf(stderr, "%s\n", reason);
+}
+
+/* In a task: the first thing that is wrong ends it. */
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "not so: %s (%s)\n", #condition, cadre_error_message());               \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static int task(int argc, char **argv)
+{
+    CADRE_CHECK(cadre_plain_init(&argc, &argv));
+    MUST(cadre_world_size() == 2);
+
+    /* which of the tasks of this host: both are here */
+    MUST(cadre_plain_local_size() == 2);
+    MUST(cadre_plain_local_rank() == cadre_rank());
+
+    /* memory that the tasks of a host share, so that nothing is copied */
+    float *values = cadre_plain_alloc(4 * sizeof(float));
+    MUST(values != NULL);
+
+    /* MPI_Bcast: task 1's to all */
+    values[0] = cadre_rank() == 1 ? 7 : 0;
+    CADRE_CHECK(cadre_plain_broadcast(values, 1, CADRE_F32, 1));
+    MUST(values[0] == 7);
+
+    /* MPI_Allgather: two of each task, in order of ranks */
+    const float own[2] = {(float)cadre_rank(), 10 + (float)cadre_rank()};
+    CADRE_CHECK(cadre_plain_all_gather(own, values, 2, CADRE_F32));
+    MUST(values[0] == 0 && values[1] == 10 && values[2] == 1 && values[3] == 11);
+    cadre_plain_free(values);
+
+    /* all that NCCL needs of a bootstrap: the id that rank 0 has made */
+    char id[CADRE_UNIQUE_ID_BYTES] = {0};
+    if (cadre_rank() == 0) {
+        snprintf(id, sizeof id, "made by rank 0");
+    }
+    CADRE_CHECK(cadre_plain_share_unique_id(id));
+    MUST(strcmp(id, "made by rank 0") == 0);
+
+    /* a program that waits in NCCL has to be got out of there when a task is lost; there is one
+     * such function */
+    CADRE_CHECK(cadre_on_abort(get_out, NULL));
+    MUST(cadre_on_abort(get_out, NULL) == CADRE_FAILED_PRECONDITION);
+
+    /* MPI_Barrier, MPI_Finalize */
+    CADRE_CHECK(cadre_plain_barrier());
+    return cadre_plain_finish();
+}
+
+static void two_tasks_are_one_program(void **state)
+{
+    (void)state;
+    job_must_succeed(self, "task", 2, 1);
+}
+
+int main(int argc, char **argv)
+{
+    self = argv[0];
+    if (argc > 1 && strcmp(argv[1], "task") == 0) {
+        return task(argc, argv);
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_tasks_are_one_program)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
