@@ -70,11 +70,8 @@ static void a_tensor_is_brought_to_all(void **state)
 static void the_way_is_chosen(void **state)
 {
     (void)state;
-    static const char *const mixed[] = {"GPU:0", "CPU:0"};
     const cadre_cross_device_ops one = {.kind = CADRE_CROSS_DEVICE_ONE_DEVICE};
     cadre_cross_device_ops ops;
-    OK(cadre_cross_device_default(mixed, 2, 1, CADRE_F32, &ops));
-    assert_int_equal(ops.kind, CADRE_CROSS_DEVICE_ONE_DEVICE);
     cadre_strategy *strategy = training_strategy(2);
     OK(cadre_strategy_cross_device_ops(strategy, CADRE_F32, &ops));
     assert_int_equal(ops.kind, CADRE_CROSS_DEVICE_COLLECTIVE);

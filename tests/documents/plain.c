@@ -51,12 +51,12 @@ static int task(int argc, char **argv)
     MUST(values[0] == 0 && values[1] == 10 && values[2] == 1 && values[3] == 11);
     cadre_plain_free(values);
 
-    /* all that NCCL needs of a bootstrap: the id that rank 0 has made */
-    char id[CADRE_UNIQUE_ID_BYTES] = {0};
+    /* any bytes: here the id that rank 0 has made, all that NCCL needs of a bootstrap */
+    char id[128] = {0};
     if (cadre_rank() == 0) {
         snprintf(id, sizeof id, "made by rank 0");
     }
-    CADRE_CHECK(cadre_plain_share_unique_id(id));
+    CADRE_CHECK(cadre_plain_broadcast(id, sizeof id, CADRE_U8, 0));
     MUST(strcmp(id, "made by rank 0") == 0);
 
     /* a program that waits in NCCL has to be got out of there when a task is lost; there is one

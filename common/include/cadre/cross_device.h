@@ -26,7 +26,11 @@ extern "C" {
 #endif
 
 typedef enum cadre_cross_device_kind {
-    CADRE_CROSS_DEVICE_AUTO = 0, /* cadre_cross_device_default of the strategy's devices */
+    /* What the strategy's devices ask for: a collective by NCCL for GPUs of which there are as many
+     * real ones, by RING for more logical than real ones and for processors alone; one device for
+     * mixed lists and for CADRE_I32 on GPUs. (tf.distribute.MirroredStrategy's choice, as of
+     * TensorFlow 2.21; its documents say NcclAllReduce.) */
+    CADRE_CROSS_DEVICE_AUTO = 0,
     /* All values are brought to one device and summed there, in the order of the replicas:
      * ((v0 + v1) + v2) + v3. (tf.distribute.ReductionToOneDevice.) */
     CADRE_CROSS_DEVICE_ONE_DEVICE,
@@ -79,16 +83,6 @@ typedef struct cadre_cross_device_ops {
     const char *reduce_to_device;       /* of ONE_DEVICE; NULL: the first destination */
     cadre_cross_device_functions own;   /* of OWN, which makes no packs: `reduce` at least */
 } cadre_cross_device_ops;
-
-/* The choice for a list of devices ("GPU:0", "/cpu:1", ...), a pure function of it: a collective by
- * NCCL for GPUs of which there are as many real ones, by RING for more logical than
- * `physical_gpus` real ones and for processors alone; one device for mixed lists and for CADRE_I32
- * on GPUs. INVALID_ARGUMENT: no devices, or a name that is none.
- * (tf.distribute.MirroredStrategy's choice, as of TensorFlow 2.21; its documents say
- * NcclAllReduce.)
- */
-CADRE_API cadre_status cadre_cross_device_default(const char *const devices[], uint32_t count,
-    uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops);
 
 /* What reduce_to and batch_reduce_to use from now on, in this strategy; copied. NULL: AUTO. For
  * ONE_DEVICE, HIERARCHICAL_COPY and OWN all replicas must be of one task: FAILED_PRECONDITION in a

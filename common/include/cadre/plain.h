@@ -47,8 +47,6 @@
 extern "C" {
 #endif
 
-#define CADRE_UNIQUE_ID_BYTES 128 /* of an ncclUniqueId */
-
 /* First call of a plain program, once: does what cadre_init does, unless that was called, and waits
  * until all tasks of the job are there. The arguments are left as they are; both may be NULL.
  * Errors are those of cadre_init and of cadre_strategy_default; FAILED_PRECONDITION also when the
@@ -67,27 +65,22 @@ CADRE_API uint32_t cadre_plain_local_size(void);
 /* Returns when all tasks have called it. (MPI_Barrier.) */
 CADRE_API cadre_status cadre_plain_barrier(void);
 
-/* From `data` of task `root` to `data` of all, `count` elements of any type but CADRE_STRING.
- * (MPI_Bcast.) */
-CADRE_API cadre_status cadre_plain_broadcast(
-    void *data, size_t count, cadre_dtype dtype, uint32_t root);
-
-/* The same of bytes: an id, a secret, a struct. They travel over the job's own connections, which
- * only its tasks can make, and which are not encrypted. */
-CADRE_API cadre_status cadre_plain_broadcast_bytes(void *bytes, size_t size, uint32_t root);
-
-/* Hands the id of rank 0 to all: all that NCCL needs of a bootstrap. `id` points to an
- * ncclUniqueId, which rank 0 has filled.
+/* From `data` of task `root` to `data` of all, `count` elements of any type but CADRE_STRING; of
+ * CADRE_U8 any bytes: a secret, a struct. They travel over the job's own connections, which only
+ * its tasks can make, and which are not encrypted. An id of rank 0 is all that NCCL needs of a
+ * bootstrap:
  *
  *     ncclUniqueId id;
  *     int gpus;
  *     if (cadre_rank() == 0) { ncclGetUniqueId(&id); }
- *     CADRE_CHECK(cadre_plain_share_unique_id(&id));
+ *     CADRE_CHECK(cadre_plain_broadcast(&id, sizeof id, CADRE_U8, 0));
  *     cudaGetDeviceCount(&gpus);
  *     cudaSetDevice((int)cadre_plain_local_rank() % gpus);
  *     ncclCommInitRank(&comm, (int)cadre_world_size(), id, (int)cadre_rank());
- */
-CADRE_API cadre_status cadre_plain_share_unique_id(void *id);
+ *
+ * (MPI_Bcast.) */
+CADRE_API cadre_status cadre_plain_broadcast(
+    void *data, size_t count, cadre_dtype dtype, uint32_t root);
 
 /* Combines `count` elements of all tasks, into `into` of each. `from`: apart from `into`, or NULL
  * for what lies there (MPI_IN_PLACE). Number types; CADRE_MEAN, the sum divided by the number of

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     if (rank == 0 && checkpoint != NULL) {
         restore(checkpoint);
     }
-    CADRE_CHECK(cadre_plain_broadcast_bytes(&training, sizeof training, 0));
+    CADRE_CHECK(cadre_plain_broadcast(&training, sizeof training, CADRE_U8, 0));
     while (training.epoch < epochs) {
         float loss = 0;
         images_order(train.count, training.epoch, order);

@@ -5,6 +5,7 @@
 
 #include "job.h"
 #include "training.h"
+#include "worker/library/runtime/reductions/cross_device.h"
 
 static const char *self;
 
@@ -30,19 +31,21 @@ static void the_default_follows_from_the_devices(void **state)
         {{"CPU:0", "CPU:1", "CPU:2"}, 3, 0, CADRE_I32, CADRE_CROSS_DEVICE_COLLECTIVE,
             CADRE_COMMUNICATION_RING},
     };
+    struct cadre_error error = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cadre_cross_device_ops ops;
-        assert_public_ok(cadre_cross_device_default(
-            rows[i].devices, rows[i].count, rows[i].gpus, rows[i].dtype, &ops));
+        assert_ok(cross_device_default(
+                      rows[i].devices, rows[i].count, rows[i].gpus, rows[i].dtype, &ops, &error),
+            &error);
         assert_int_equal(ops.kind, rows[i].kind);
         assert_int_equal(ops.implementation, rows[i].implementation);
     }
     cadre_cross_device_ops ops;
     const char *wrong[] = {"GPU:zero"};
-    assert_public_error(
-        cadre_cross_device_default(wrong, 1, 0, CADRE_F32, &ops), CADRE_INVALID_ARGUMENT, "zero");
-    assert_public_error(cadre_cross_device_default(wrong, 0, 0, CADRE_F32, &ops),
-        CADRE_INVALID_ARGUMENT, "no devices");
+    assert_error(cross_device_default(wrong, 1, 0, CADRE_F32, &ops, &error), CADRE_INVALID_ARGUMENT,
+        &error, "zero");
+    assert_error(cross_device_default(wrong, 0, 0, CADRE_F32, &ops, &error), CADRE_INVALID_ARGUMENT,
+        &error, "no devices");
 }
 
 /* Values whose sum shows in which order they were added. */

@@ -73,12 +73,8 @@ static void check_copies(void)
     if (rank == 0) {
         memcpy(secret, "between us", 11);
     }
-    require(cadre_plain_broadcast_bytes(secret, sizeof secret, 0) == CADRE_OK);
+    require(cadre_plain_broadcast(secret, sizeof secret, CADRE_U8, 0) == CADRE_OK);
     require(strcmp(secret, "between us") == 0);
-    unsigned char id[CADRE_UNIQUE_ID_BYTES];
-    memset(id, rank == 0 ? 200 : 0, sizeof id);
-    require(cadre_plain_share_unique_id(id) == CADRE_OK);
-    require(id[0] == 200 && id[CADRE_UNIQUE_ID_BYTES - 1] == 200);
     const uint16_t own[2] = {(uint16_t)rank, (uint16_t)(rank + 100)};
     uint16_t *all = calloc(2 * (size_t)tasks, sizeof *all);
     require(all != NULL);
@@ -130,7 +126,7 @@ static int disagree(void)
     require(cadre_plain_all_reduce(NULL, numbers, first ? 7 : 8, CADRE_F32, CADRE_SUM) ==
             CADRE_INVALID_ARGUMENT);
     require(names_both());
-    require((first ? cadre_plain_barrier() : cadre_plain_broadcast_bytes(numbers, 4, 0)) ==
+    require((first ? cadre_plain_barrier() : cadre_plain_broadcast(numbers, 4, CADRE_U8, 0)) ==
             CADRE_INVALID_ARGUMENT);
     require(names_both());
     require(cadre_plain_all_reduce(NULL, numbers, 8, CADRE_F32, first ? CADRE_SUM : CADRE_MEAN) ==
@@ -359,12 +355,8 @@ static void arguments_that_are_none(void **state)
     assert_true(says("root 1"));
     assert_int_equal(cadre_plain_broadcast(NULL, 1, CADRE_F32, 0), invalid);
     assert_true(says("cadre_plain_broadcast was given NULL as its argument 'data'"));
-    assert_int_equal(cadre_plain_broadcast_bytes(NULL, 1, 0), invalid);
-    assert_true(says("cadre_plain_broadcast_bytes was given NULL as its argument 'bytes'"));
-    assert_int_equal(cadre_plain_broadcast_bytes(numbers, SIZE_MAX, 0), invalid);
-    assert_true(says("cadre_plain_broadcast_bytes was called with"));
-    assert_int_equal(cadre_plain_share_unique_id(NULL), invalid);
-    assert_true(says("cadre_plain_share_unique_id was given NULL as its argument 'id'"));
+    assert_int_equal(cadre_plain_broadcast(numbers, SIZE_MAX, CADRE_U8, 0), invalid);
+    assert_true(says("cadre_plain_broadcast was called with"));
     assert_int_equal(cadre_on_abort(NULL, NULL), invalid);
     assert_int_equal(cadre_plain_progress(9, 2), invalid);
     assert_true(says("step 9 of 2"));

@@ -91,7 +91,7 @@ static int task(const char *how, const char *folder)
         }
         fclose(file);
     }
-    if (cadre_plain_broadcast_bytes(&saved, sizeof saved, 0) != CADRE_OK) {
+    if (cadre_plain_broadcast(&saved, sizeof saved, CADRE_U8, 0) != CADRE_OK) {
         return give_up(how);
     }
     for (; saved.step < STEPS; saved.step++) {

@@ -238,27 +238,6 @@ cadre_status cadre_plain_broadcast(void *data, size_t count, cadre_dtype dtype, 
         .into_name = "data"});
 }
 
-cadre_status cadre_plain_broadcast_bytes(void *bytes, size_t size, uint32_t root)
-{
-    return make(&(struct call){.kind = KIND_BROADCAST,
-        .function = __func__,
-        .count = size,
-        .dtype = CADRE_U8,
-        .root = root,
-        .into = bytes,
-        .into_name = "bytes"});
-}
-
-cadre_status cadre_plain_share_unique_id(void *id)
-{
-    return make(&(struct call){.kind = KIND_BROADCAST,
-        .function = __func__,
-        .count = CADRE_UNIQUE_ID_BYTES,
-        .dtype = CADRE_U8,
-        .into = id,
-        .into_name = "id"});
-}
-
 cadre_status cadre_plain_all_reduce(
     const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op)
 {

@@ -17,7 +17,7 @@
 
 /* --- the choice --- */
 
-static cadre_status choose_default(const char *const devices[], uint32_t count,
+cadre_status cross_device_default(const char *const devices[], uint32_t count,
     uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops,
     struct cadre_error *error)
 {
@@ -28,7 +28,6 @@ static cadre_status choose_default(const char *const devices[], uint32_t count,
     }
     for (uint32_t i = 0; i < count; i++) {
         cadre_device_spec spec;
-        CADRE_TRY(argument_require(devices[i], "cadre_cross_device_default", "devices", error));
         CADRE_TRY(device_name_parse(devices[i], &spec, error));
         gpus += strcmp(spec.type, "GPU") == 0 ? 1 : 0;
     }
@@ -43,17 +42,6 @@ static cadre_status choose_default(const char *const devices[], uint32_t count,
     return CADRE_OK;
 }
 
-cadre_status cadre_cross_device_default(const char *const devices[], uint32_t count,
-    uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops)
-{
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(ret_ops, __func__, "ret_ops", &error);
-    if (status == CADRE_OK) {
-        status = choose_default(devices, count, physical_gpus, dtype, ret_ops, &error);
-    }
-    return border(status, &error);
-}
-
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     cadre_cross_device_ops *ret_ops, struct cadre_error *error)
 {
@@ -62,7 +50,7 @@ cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
         return CADRE_OK;
     }
     cadre_cross_device_ops chosen;
-    CADRE_TRY(choose_default(strategy->devices.pointers, strategy->devices.count,
+    CADRE_TRY(cross_device_default(strategy->devices.pointers, strategy->devices.count,
         devices_inventory().gpus, dtype, &chosen, error));
     ret_ops->kind = chosen.kind;
     CADRE_ASSERT(ret_ops->kind != CADRE_CROSS_DEVICE_AUTO);

@@ -7,6 +7,12 @@
 #include "common/base/error.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+/* What AUTO means for these devices, of which so many GPUs are real: a pure function.
+ * INVALID_ARGUMENT: no devices, or a name that is none. */
+cadre_status cross_device_default(const char *const devices[], uint32_t count,
+    uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops,
+    struct cadre_error *error);
+
 /* The choice for `dtype`, never AUTO. */
 cadre_status cross_device_choose(cadre_strategy *strategy, cadre_dtype dtype,
     cadre_cross_device_ops *ret_ops, struct cadre_error *error);
