@@ -158,6 +158,13 @@ static cadre_status add_up(cadre_closure *closure, cadre_tensor *outputs[], void
     return cadre_tensor_from_f32(sum, &outputs[0]);
 }
 
+/* The strategy waits for its servers; workers may come later, and closures wait for them. */
+static bool both_workers_are_there(void *data)
+{
+    (void)data;
+    return cadre_workers_connected(strategy) == 2;
+}
+
 /* Each closure has a number of its own. */
 static int64_t number_of(cadre_remote_value *value)
 {
@@ -182,7 +189,7 @@ static void the_chief_schedules(void **state)
     bool done;
     assert_int_equal(cadre_task_type_of(), CADRE_TASK_CHIEF);
     assert_int_equal(cadre_task_index(), 0);
-    assert_int_equal(cadre_workers_connected(strategy), 2);
+    assert_true(test_wait(both_workers_are_there, NULL, 30000000));
     OK(cadre_schedule(strategy, "add_up", arguments, 2, &sum));
     OK(cadre_schedule(strategy, "add_up", arguments, 2, &again));
     assert_true(number_of(sum) < number_of(again));
