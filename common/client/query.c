@@ -268,15 +268,7 @@ static cadre_status read_workers(const void *data, size_t length, struct wire_ar
     return CADRE_OK;
 }
 
-cadre_status cadre_client_workers(
-    cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then)
-{
-    struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
-    return query != NULL ? ask(query, METHOD_JOBS_LIST_WORKERS, then)
-                         : operation_refusal(client, then);
-}
-
-cadre_status cadre_client_worker(cadre_client *client, const char *worker,
+cadre_status cadre_client_workers(cadre_client *client, const char *worker,
     cadre_worker_list **ret_workers, const cadre_then *then)
 {
     struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
@@ -285,9 +277,9 @@ cadre_status cadre_client_worker(cadre_client *client, const char *worker,
     }
     struct cadre_error error = {0};
     const struct operation_call call = {.path = METHOD_JOBS_LIST_WORKERS, .has_timeout = true};
-    const struct list_workers_request request = {.worker = worker};
+    const struct list_workers_request request = {.worker = worker == NULL ? "" : worker};
     cadre_status status = CADRE_OK;
-    if (worker == NULL || worker[0] == '\0') {
+    if (worker != NULL && worker[0] == '\0') {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "the worker's name is empty");
     }
     if (status == CADRE_OK) {

@@ -18,7 +18,7 @@ static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_t
 {
     cadre_worker_list *list = NULL;
     bool found = false;
-    if (cadre_client_workers(client, &list, NULL) == CADRE_OK) {
+    if (cadre_client_workers(client, NULL, &list, NULL) == CADRE_OK) {
         for (size_t i = 0; i < list->count && !found; i++) {
             found = strcmp(list->workers[i].name, worker) == 0;
             *ret_tasks = list->workers[i].slots_used;

@@ -75,7 +75,7 @@ static cadre_status ask(struct top *top)
     cadre_status status = cadre_client_jobs(top->client, &jobs, &then_jobs);
     top->jobs_asked.done |= status != CADRE_OK;
     if (status == CADRE_OK) {
-        status = cadre_client_workers(top->client, &workers, &then_workers);
+        status = cadre_client_workers(top->client, NULL, &workers, &then_workers);
     }
     top->workers_asked.done |= status != CADRE_OK;
     while (!top->leaves && (!top->jobs_asked.done || !top->workers_asked.done)) {

@@ -22,8 +22,7 @@ static int workers(const struct invocation *invocation, cadre_client *client)
     bool one = invocation_words(invocation) > 0;
     cadre_worker_list *list = NULL;
     cadre_status status =
-        one ? cadre_client_worker(client, invocation_word(invocation, 0), &list, NULL)
-            : cadre_client_workers(client, &list, NULL);
+        cadre_client_workers(client, one ? invocation_word(invocation, 0) : NULL, &list, NULL);
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }

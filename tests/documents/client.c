@@ -43,15 +43,15 @@ static void workers_are_listed(void **state)
 {
     (void)state;
     cadre_worker_list *workers;
-    OK(cadre_client_workers(client, &workers, NULL));
+    OK(cadre_client_workers(client, NULL, &workers, NULL));
     assert_int_equal(workers->count, 1);
     assert_string_equal(workers->workers[0].name, "alpha");
     assert_int_equal(workers->workers[0].slots, 2);
     cadre_result_release(workers);
-    OK(cadre_client_worker(client, "alpha", &workers, NULL));
+    OK(cadre_client_workers(client, "alpha", &workers, NULL));
     assert_true(workers->workers[0].connected);
     cadre_result_release(workers);
-    assert_int_equal(cadre_client_worker(client, "beta", &workers, NULL), CADRE_NOT_FOUND);
+    assert_int_equal(cadre_client_workers(client, "beta", &workers, NULL), CADRE_NOT_FOUND);
 }
 
 /* A worker is emptied, so that its host can be switched off, and takes tasks again. */
@@ -60,12 +60,12 @@ static void a_worker_is_drained(void **state)
     (void)state;
     cadre_worker_list *workers;
     OK(cadre_client_drain(client, "alpha", "new disks", NULL));
-    OK(cadre_client_worker(client, "alpha", &workers, NULL));
+    OK(cadre_client_workers(client, "alpha", &workers, NULL));
     assert_true(workers->workers[0].draining);
     assert_string_equal(workers->workers[0].drained_why, "new disks");
     cadre_result_release(workers);
     OK(cadre_client_undrain(client, "alpha", NULL));
-    OK(cadre_client_worker(client, "alpha", &workers, NULL));
+    OK(cadre_client_workers(client, "alpha", &workers, NULL));
     assert_false(workers->workers[0].draining);
     cadre_result_release(workers);
 }
@@ -151,7 +151,8 @@ static bool has_worker(void *data)
 {
     cadre_worker_list *workers = NULL;
     (void)data;
-    bool has = cadre_client_workers(client, &workers, NULL) == CADRE_OK && workers->count == 1;
+    bool has =
+        cadre_client_workers(client, NULL, &workers, NULL) == CADRE_OK && workers->count == 1;
     cadre_result_release(workers);
     return has;
 }

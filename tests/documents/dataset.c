@@ -32,6 +32,28 @@ static void a_dataset_has_a_spec(void **state)
     cadre_dataset_release(data);
 }
 
+/* A component may have a name, which goes with it through the dataset. */
+static void components_have_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"image", "label"};
+    cadre_tensor *tensors[] = {floats(0.5, 1.5), integers(3, 4)};
+    cadre_tensor *label;
+    cadre_iterator *iterator;
+    cadre_element element;
+    cadre_dataset *data = cadre_dataset_named(cadre_dataset_tensor_slices(tensors, 2), names, 2);
+    OK(cadre_dataset_iterate(data, 0, &iterator));
+    OK(cadre_iterator_next(iterator, &element));
+    OK(cadre_element_named(&element, "label", &label));
+    assert_tensor(label, "3");
+    REFUSED(cadre_element_named(&element, "size", &label), CADRE_NOT_FOUND, "image");
+    cadre_element_release(&element);
+    cadre_iterator_release(iterator);
+    cadre_dataset_release(data);
+    cadre_tensor_release(tensors[0]);
+    cadre_tensor_release(tensors[1]);
+}
+
 /* Building a chain never fails: its first error is kept, and found where it is asked for. */
 static void errors_are_kept(void **state)
 {
@@ -222,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dataset_is_a_value),
         cmocka_unit_test(a_dataset_has_a_spec),
+        cmocka_unit_test(components_have_names),
         cmocka_unit_test(errors_are_kept),
         cmocka_unit_test(lines_of_files),
         cmocka_unit_test(rows_of_numpy),

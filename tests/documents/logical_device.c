@@ -21,11 +21,11 @@ static void devices_are_assigned(void **state)
     (void)state;
     int32_t coordinates[CADRE_TOPOLOGY_RANK_MAX];
     cadre_device_assignment *assignment = two_of_two();
-    assert_int_equal(cadre_device_assignment_replicas(assignment), 2);
-    assert_int_equal(cadre_device_assignment_logical_devices(assignment), 2);
     OK(cadre_device_assignment_coordinates(assignment, 1, 0, coordinates));
     assert_int_equal(coordinates[0], 1);
     assert_int_equal(coordinates[1], 0);
+    REFUSED(cadre_device_assignment_coordinates(assignment, 2, 0, coordinates),
+        CADRE_INVALID_ARGUMENT, "");
     cadre_device_assignment_release(assignment);
 }
 

@@ -61,11 +61,10 @@ static void variables_lie_together(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_variable *weight = create(strategy, "weight", 1);
-    OK(cadre_colocate_enter(weight));
-    cadre_variable *slot = create(strategy, "slot", 0);
-    OK(cadre_colocate_leave());
+    const cadre_variable_options options = {.colocate_with = weight};
+    cadre_variable *slot;
+    OK(cadre_variable_create(strategy, "slot", CADRE_F32, 0, NULL, &options, &slot));
     assert_string_equal(cadre_variable_device(slot, 1), cadre_variable_device(weight, 1));
-    REFUSED(cadre_colocate_leave(), CADRE_FAILED_PRECONDITION, "");
     cadre_strategy_release(strategy);
 }
 

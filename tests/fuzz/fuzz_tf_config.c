@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ask(config.spec, config.task_type, config.task_id);
     cadre_cluster_spec *copy;
     CADRE_ASSERT(cluster_spec_copy(config.spec, &copy, &error) == CADRE_OK);
-    CADRE_ASSERT(cadre_cluster_spec_equal(copy, config.spec));
+    CADRE_ASSERT(cluster_spec_equal(copy, config.spec));
     cadre_cluster_spec_release(copy);
     tf_config_clear(&config);
     return 0;

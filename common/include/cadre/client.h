@@ -525,8 +525,8 @@ typedef struct cadre_worker {
      * their driver. */
     const cadre_gpu *gpus;
     size_t gpu_count;
-    /* That `gpus` leaves out, in the list of a cluster of thousands: cadre_client_worker tells all.
-     */
+    /* That `gpus` leaves out in the list of a cluster of thousands, not when it is asked for by
+     * name. */
     uint32_t gpus_omitted;
     /* That tasks get, told or left out: slot k of S slots has those from k * usable / S to below
      * (k + 1) * usable / S. With fewer GPUs than slots, tasks that run at one time share one. */
@@ -545,12 +545,9 @@ typedef struct cadre_worker_list {
     size_t count;
 } cadre_worker_list;
 
-/* The workers that the coordinator knows. */
-CADRE_API cadre_status cadre_client_workers(
-    cadre_client *client, cadre_worker_list **ret_workers, const cadre_then *then);
-
-/* The one of this name, with all of its GPUs: a list of one. NOT_FOUND: no worker has this name. */
-CADRE_API cadre_status cadre_client_worker(cadre_client *client, const char *worker,
+/* The workers that the coordinator knows, with `worker` NULL; or the one of this name, with all of
+ * its GPUs: a list of one. NOT_FOUND: no worker has this name. */
+CADRE_API cadre_status cadre_client_workers(cadre_client *client, const char *worker,
     cadre_worker_list **ret_workers, const cadre_then *then);
 
 /* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as

@@ -54,10 +54,6 @@ CADRE_API cadre_status cadre_cluster_spec_create(cadre_cluster_spec **ret_spec);
 CADRE_API cadre_status cadre_cluster_spec_from_json(
     const char *text, cadre_cluster_spec **ret_spec);
 
-/* A job as a list. ALREADY_EXISTS when there is one of that name. */
-CADRE_API cadre_status cadre_cluster_spec_add_job(
-    cadre_cluster_spec *spec, const char *job, const char *const addresses[], size_t count);
-
 /* One task, of a job that is made when there is none. ALREADY_EXISTS when the index is taken. */
 CADRE_API cadre_status cadre_cluster_spec_add_task(
     cadre_cluster_spec *spec, const char *job, uint32_t index, const char *address);
@@ -81,9 +77,6 @@ CADRE_API uint32_t cadre_cluster_spec_task_index(
  */
 CADRE_API cadre_status cadre_cluster_spec_task_address(
     const cadre_cluster_spec *spec, const char *job, uint32_t index, const char **ret_address);
-
-/* Whether both have the same tasks, in whatever order the jobs were given. */
-CADRE_API bool cadre_cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b);
 
 /* --- questions about a training cluster (tf.distribute's multi_worker_util) --- */
 

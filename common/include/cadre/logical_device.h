@@ -81,11 +81,6 @@ CADRE_API cadre_status cadre_device_assignment_build(const cadre_topology *topol
     const cadre_assignment_options *options, cadre_device_assignment **ret_assignment);
 CADRE_API void cadre_device_assignment_release(cadre_device_assignment *assignment);
 
-/* Of NULL 0. (num_cores_per_replica, num_replicas.) */
-CADRE_API uint32_t cadre_device_assignment_logical_devices(
-    const cadre_device_assignment *assignment);
-CADRE_API uint32_t cadre_device_assignment_replicas(const cadre_device_assignment *assignment);
-
 /* Where in the mesh a logical device is: rank coordinates. INVALID_ARGUMENT: there is no such
  * replica or logical device. (DeviceAssignment.coordinates.) */
 CADRE_API cadre_status cadre_device_assignment_coordinates(

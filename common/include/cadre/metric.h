@@ -7,7 +7,9 @@
  *     cadre_metric_result          between steps: over all replicas and steps since the reset
  *     cadre_metric_reset           between epochs
  *
- * The state of a metric is one variable of its name, CADRE_F64, combined by sum when it is read. So
+ * The state of a metric is one variable of its name, CADRE_F64, combined by sum when it is read:
+ * {sum}, {sum, weight}, or of an AUC the weights of positive and of negative samples between one
+ * threshold and the next. So
  * it is in checkpoints, and nothing is lost with a replica: a result counts every sample of every
  * step exactly once, whoever died, and a step that is done again is not counted twice. Counts are
  * exact up to 2^53. With central storage, where variables have one component, an update is a
@@ -60,10 +62,6 @@ CADRE_API cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metri
 
 /* Ends it; its variable is the strategy's and stays. NULL is allowed. */
 CADRE_API void cadre_metric_release(cadre_metric *metric);
-
-/* Its state, whose name is the metric's: {sum}, {sum, weight}, or of an AUC the weights of positive
- * and of negative samples between one threshold and the next. */
-CADRE_API cadre_variable *cadre_metric_variable(const cadre_metric *metric);
 
 /* Counts values of any type but CADRE_STRING; 0 rows count nothing. `targets`: of the shape of
  * `values` unless the kind says otherwise; NULL of SUM and MEAN. `weights`: NULL (all 1), one

@@ -101,8 +101,8 @@ typedef struct cadre_variable_options {
     cadre_initializer initializer; /* UNIFORM and NORMAL need a floating type */
     cadre_synchronization synchronization;
     cadre_aggregation aggregation;
-    /* Share this variable's devices; one of the same strategy, else INVALID_ARGUMENT. NULL: what
-     * cadre_colocate_enter says. (tf.distribute.StrategyExtended.colocate_vars_with.) */
+    /* Share this variable's devices: one of the same strategy (INVALID_ARGUMENT) that lives
+     * (FAILED_PRECONDITION). (tf.distribute.StrategyExtended.colocate_vars_with.) */
     const cadre_variable *colocate_with;
     /* Of replicas on GPUs: the components lie in the host's memory nevertheless. It is so anyway
      * for all but mirrored variables (ON_READ, central storage, strings). */
@@ -166,12 +166,6 @@ CADRE_API const char *cadre_variable_device(const cadre_variable *variable, uint
 
 /* Ends a regular variable. Others belong to their strategy: then, and for NULL, nothing. */
 CADRE_API void cadre_variable_release(cadre_variable *variable);
-
-/* Until the matching leave, variables that the calling thread creates share the devices of this
- * one, which wins over what is around it; they nest. FAILED_PRECONDITION: the variable is gone;
- * leaving more often than entering. (tf.distribute.StrategyExtended.colocate_vars_with.) */
-CADRE_API cadre_status cadre_colocate_enter(const cadre_variable *variable);
-CADRE_API cadre_status cadre_colocate_leave(void);
 
 /* The elements, row-major: of this replica's component. With `replica` NULL: of the replica whose
  * function or update the thread runs, and in cross-replica context of the first local one, or

@@ -146,7 +146,7 @@ static void listings_come_whole(void **state)
     assert_string_equal(jobs->jobs[1].progress.metrics[0].name, "loss");
     cadre_result_release(jobs);
     cadre_worker_list *workers = NULL;
-    assert_int_equal(cadre_client_workers(world->client, &workers, NULL), CADRE_OK);
+    assert_int_equal(cadre_client_workers(world->client, NULL, &workers, NULL), CADRE_OK);
     assert_int_equal(workers->count, 2);
     assert_int_equal(workers->workers[1].gpu_count, 0);
     assert_int_equal(workers->workers[1].gpus_omitted, 8);
@@ -172,7 +172,7 @@ static void a_worker_tells_its_gpus(void **state)
 {
     struct world *world = *state;
     cadre_worker_list *workers = NULL;
-    assert_int_equal(cadre_client_worker(world->client, "alpha", &workers, NULL), CADRE_OK);
+    assert_int_equal(cadre_client_workers(world->client, "alpha", &workers, NULL), CADRE_OK);
     assert_int_equal(workers->count, 1);
     const cadre_worker *worker = &workers->workers[0];
     assert_int_equal(worker->gpu_count, 2);
@@ -188,9 +188,10 @@ static void a_worker_tells_its_gpus(void **state)
     assert_int_equal(worker->nccl, 22809);
     assert_string_equal(worker->gpu_reason, "1 is too old");
     cadre_result_release(workers);
-    assert_int_equal(cadre_client_worker(world->client, "nobody", &workers, NULL), CADRE_NOT_FOUND);
     assert_int_equal(
-        cadre_client_worker(world->client, "", &workers, NULL), CADRE_INVALID_ARGUMENT);
+        cadre_client_workers(world->client, "nobody", &workers, NULL), CADRE_NOT_FOUND);
+    assert_int_equal(
+        cadre_client_workers(world->client, "", &workers, NULL), CADRE_INVALID_ARGUMENT);
 }
 
 static void a_worker_is_drained(void **state)
@@ -238,7 +239,6 @@ static void what_is_not_wanted_may_be_left_out(void **state)
     assert_int_equal(
         cadre_client_logs(world->client, 1, NULL, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(cadre_client_drain(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(cadre_client_worker(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(
         cadre_client_get_output(world->client, 1, NULL, 1, NULL), CADRE_INVALID_ARGUMENT);
 }

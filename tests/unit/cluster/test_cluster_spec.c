@@ -5,6 +5,7 @@
 
 #include "cadre/cluster_resolver.h"
 #include "tests/lib/test.h"
+#include "worker/library/cluster/cluster_spec.h"
 
 #define assert_refused(call, code, part)                                                           \
     do {                                                                                           \
@@ -26,20 +27,18 @@ static cadre_cluster_spec *spec_of(const char *json)
 static void a_spec_is_built_task_by_task(void **state)
 {
     (void)state;
-    static const char *const workers[] = {"a:1", "b:1"};
     cadre_cluster_spec *spec;
     const char *address;
     assert_int_equal(cadre_cluster_spec_create(&spec), CADRE_OK);
     assert_int_equal(cadre_cluster_spec_num_jobs(spec), 0);
-    assert_int_equal(cadre_cluster_spec_add_job(spec, "worker", workers, 2), CADRE_OK);
+    assert_int_equal(cadre_cluster_spec_add_task(spec, "worker", 0, "a:1"), CADRE_OK);
+    assert_int_equal(cadre_cluster_spec_add_task(spec, "worker", 1, "b:1"), CADRE_OK);
     assert_int_equal(cadre_cluster_spec_add_task(spec, "ps", 7, "c:1"), CADRE_OK);
     assert_int_equal(cadre_cluster_spec_add_task(spec, "ps", 3, "d:1"), CADRE_OK);
-    assert_int_equal(cadre_cluster_spec_add_job(spec, "chief", NULL, 0), CADRE_OK);
-    assert_int_equal(cadre_cluster_spec_num_jobs(spec), 3);
+    assert_int_equal(cadre_cluster_spec_num_jobs(spec), 2);
     assert_string_equal(cadre_cluster_spec_job(spec, 1), "ps");
-    assert_null(cadre_cluster_spec_job(spec, 3));
+    assert_null(cadre_cluster_spec_job(spec, 2));
     assert_int_equal(cadre_cluster_spec_num_tasks(spec, "worker"), 2);
-    assert_int_equal(cadre_cluster_spec_num_tasks(spec, "chief"), 0);
     assert_int_equal(cadre_cluster_spec_num_tasks(spec, "nobody"), 0);
     assert_int_equal(cadre_cluster_spec_task_index(spec, "ps", 0), 3);
     assert_int_equal(cadre_cluster_spec_task_index(spec, "ps", 1), 7);
@@ -57,8 +56,6 @@ static void a_spec_is_built_task_by_task(void **state)
 static void what_does_not_fit_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const broken[] = {"a:1", "b 1"};
-    static const char *const absent[] = {"a:1", NULL};
     static char long_name[CADRE_CLUSTER_NAME_BYTES + 1];
     static char long_address[CADRE_CLUSTER_ADDRESS_BYTES + 1];
     memset(long_name, 'n', sizeof long_name - 1);
@@ -66,13 +63,9 @@ static void what_does_not_fit_changes_nothing(void **state)
     cadre_cluster_spec *spec = spec_of("{\"worker\": [\"a:1\"]}");
     cadre_cluster_spec *same = spec_of("{\"worker\": {\"0\": \"a:1\"}}");
     assert_refused(
-        cadre_cluster_spec_add_job(spec, "ps", broken, 2), CADRE_INVALID_ARGUMENT, "'b 1'");
+        cadre_cluster_spec_add_task(spec, "ps", 0, "b 1"), CADRE_INVALID_ARGUMENT, "'b 1'");
     assert_refused(
-        cadre_cluster_spec_add_job(spec, "ps", absent, 2), CADRE_INVALID_ARGUMENT, "an address");
-    assert_refused(
-        cadre_cluster_spec_add_job(spec, "worker", broken, 1), CADRE_ALREADY_EXISTS, "'worker'");
-    assert_refused(cadre_cluster_spec_add_job(spec, "ps", broken, CADRE_CLUSTER_TASKS_MAX + 1),
-        CADRE_RESOURCE_EXHAUSTED, "16385");
+        cadre_cluster_spec_add_task(spec, "ps", 0, NULL), CADRE_INVALID_ARGUMENT, "address NULL");
     assert_refused(cadre_cluster_spec_add_task(spec, "worker", 0, "b:1"), CADRE_ALREADY_EXISTS,
         "index 0, a:1 and b:1");
     assert_refused(
@@ -87,7 +80,7 @@ static void what_does_not_fit_changes_nothing(void **state)
         cadre_cluster_spec_add_task(spec, long_name, 0, "b:1"), CADRE_INVALID_ARGUMENT, "no name");
     assert_refused(
         cadre_cluster_spec_add_task(NULL, "ps", 0, "b:1"), CADRE_INVALID_ARGUMENT, "spec NULL");
-    assert_true(cadre_cluster_spec_equal(spec, same));
+    assert_true(cluster_spec_equal(spec, same));
     cadre_cluster_spec_release(spec);
     cadre_cluster_spec_release(same);
 }
@@ -100,15 +93,15 @@ static void there_is_a_limit_to_jobs_and_tasks(void **state)
     assert_int_equal(cadre_cluster_spec_create(&spec), CADRE_OK);
     for (int i = 0; i < CADRE_CLUSTER_JOBS_MAX; i++) {
         snprintf(name, sizeof name, "job%d", i);
-        assert_int_equal(cadre_cluster_spec_add_job(spec, name, NULL, 0), CADRE_OK);
+        assert_int_equal(cadre_cluster_spec_add_task(spec, name, 0, "a:1"), CADRE_OK);
     }
     assert_refused(
-        cadre_cluster_spec_add_job(spec, "more", NULL, 0), CADRE_RESOURCE_EXHAUSTED, "'more'");
-    for (uint32_t i = 0; i < CADRE_CLUSTER_TASKS_MAX; i++) {
+        cadre_cluster_spec_add_task(spec, "more", 0, "a:1"), CADRE_RESOURCE_EXHAUSTED, "'more'");
+    for (uint32_t i = 1; i <= CADRE_CLUSTER_TASKS_MAX - CADRE_CLUSTER_JOBS_MAX; i++) {
         assert_int_equal(cadre_cluster_spec_add_task(spec, "job1", 2 * i, "a:1"), CADRE_OK);
     }
     assert_refused(
-        cadre_cluster_spec_add_task(spec, "job2", 0, "a:1"), CADRE_RESOURCE_EXHAUSTED, "16384");
+        cadre_cluster_spec_add_task(spec, "job2", 1, "a:1"), CADRE_RESOURCE_EXHAUSTED, "16384");
     cadre_cluster_spec_release(spec);
 }
 
@@ -123,13 +116,13 @@ static void equality_is_of_tasks_not_of_order(void **state)
     cadre_cluster_spec *one = spec_of("{\"worker\": [\"a:1\", \"b:1\"], \"ps\": [\"p:1\"]}");
     cadre_cluster_spec *two =
         spec_of("{\"ps\": [\"p:1\"], \"worker\": {\"1\": \"b:1\", \"0\": \"a:1\"}}");
-    assert_true(cadre_cluster_spec_equal(one, two));
-    assert_false(cadre_cluster_spec_equal(one, NULL));
-    assert_true(cadre_cluster_spec_equal(NULL, NULL));
+    assert_true(cluster_spec_equal(one, two));
+    assert_false(cluster_spec_equal(one, NULL));
+    assert_true(cluster_spec_equal(NULL, NULL));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         cadre_cluster_spec *other = spec_of(others[i]);
-        assert_false(cadre_cluster_spec_equal(one, other));
-        assert_false(cadre_cluster_spec_equal(other, one));
+        assert_false(cluster_spec_equal(one, other));
+        assert_false(cluster_spec_equal(other, one));
         cadre_cluster_spec_release(other);
     }
     cadre_cluster_spec_release(one);

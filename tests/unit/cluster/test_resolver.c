@@ -5,6 +5,7 @@
 
 #include "cadre/cluster_resolver.h"
 #include "tests/lib/test.h"
+#include "worker/library/cluster/cluster_spec.h"
 
 static const char three[] = "{\"cluster\": {\"ps\": [\"ps0:2222\", \"ps1:2222\"], \"worker\": "
                             "[\"worker0:2222\", \"worker1:2222\", \"worker2:2222\"]}, \"task\": "
@@ -138,7 +139,7 @@ static void check_union(const struct merging *merging)
     if (merging->wanted != NULL) {
         cadre_cluster_spec *wanted;
         assert_int_equal(cadre_cluster_spec_from_json(merging->wanted, &wanted), CADRE_OK);
-        assert_true(cadre_cluster_spec_equal(cadre_cluster_resolver_spec(all), wanted));
+        assert_true(cluster_spec_equal(cadre_cluster_resolver_spec(all), wanted));
         cadre_cluster_spec_release(wanted);
     }
     cadre_cluster_resolver_release(all);

@@ -201,8 +201,12 @@ static void a_variable_that_has_ended_is_told(void **state)
     cadre_strategy_release(strategy);
     assert_public_error(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 1),
         CADRE_FAILED_PRECONDITION, "gone");
-    assert_public_error(
-        cadre_colocate_enter(variable), CADRE_FAILED_PRECONDITION, "cadre_colocate_enter");
+    strategy = training_strategy(1);
+    const cadre_variable_options options = {.colocate_with = variable};
+    cadre_variable *other;
+    assert_public_error(cadre_variable_create(strategy, "w", CADRE_F32, 0, NULL, &options, &other),
+        CADRE_FAILED_PRECONDITION, "one that is gone");
+    cadre_strategy_release(strategy);
     cadre_variable_release(variable);
 }
 
@@ -422,15 +426,6 @@ static void variables_are_colocated(void **state)
     assert_public_error(
         cadre_variable_create(strategy, "third", CADRE_F32, 0, NULL, &options, &other),
         CADRE_INVALID_ARGUMENT, "'regular', which is of another strategy");
-    assert_public_ok(cadre_colocate_enter(first));
-    assert_public_ok(cadre_colocate_enter(regular));
-    assert_public_error(cadre_variable_create(strategy, "third", CADRE_F32, 0, NULL, NULL, &other),
-        CADRE_INVALID_ARGUMENT, "another strategy");
-    assert_public_ok(cadre_colocate_leave());
-    assert_public_ok(cadre_variable_create(strategy, "third", CADRE_F32, 0, NULL, NULL, &other));
-    assert_public_ok(cadre_colocate_leave());
-    assert_public_error(
-        cadre_colocate_leave(), CADRE_FAILED_PRECONDITION, "without cadre_colocate_enter");
     cadre_variable_release(regular);
     cadre_strategy_release(strategy);
 }

@@ -213,49 +213,6 @@ cadre_status cadre_cluster_spec_create(cadre_cluster_spec **ret_spec)
     return cluster_border(status, &error);
 }
 
-/* All of the list or nothing of it. */
-static cadre_status add_list(cadre_cluster_spec *spec, const char *job,
-    const char *const addresses[], size_t count, struct cadre_error *error)
-{
-    static const char function[] = "cadre_cluster_spec_add_job";
-    CADRE_TRY(cluster_require(spec, function, "spec", error));
-    CADRE_TRY(cluster_require(job, function, "job", error));
-    CADRE_TRY(count == 0 ? CADRE_OK : cluster_require(addresses, function, "addresses", error));
-    if (cluster_spec_find(spec, job) != NULL) {
-        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "the cluster has a job '%s' already; add tasks to it with cadre_cluster_spec_add_task",
-            job);
-    }
-    if (count > CADRE_CLUSTER_TASKS_MAX) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "job '%.*s' would have %zu tasks; at most %d are possible", CLUSTER_TEXT_SHOWN, job,
-            count, CADRE_CLUSTER_TASKS_MAX);
-    }
-    struct cluster_job *made = NULL;
-    cadre_status status = cluster_spec_job(spec, job, &made, error);
-    for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
-        status = cluster_require(addresses[i], function, "an address", error);
-        status = status == CADRE_OK ? cluster_spec_add(spec, made, i, addresses[i], error) : status;
-    }
-    if (status != CADRE_OK && made != NULL) {
-        for (uint32_t t = 0; t < made->task_count; t++) {
-            free(made->tasks[t].address);
-        }
-        spec->task_count -= made->task_count;
-        free(made->tasks);
-        *made = (struct cluster_job){.task_count = 0};
-        spec->job_count--;
-    }
-    return status;
-}
-
-cadre_status cadre_cluster_spec_add_job(
-    cadre_cluster_spec *spec, const char *job, const char *const addresses[], size_t count)
-{
-    struct cadre_error error = {0};
-    return cluster_border(add_list(spec, job, addresses, count, &error), &error);
-}
-
 static cadre_status add_task(cadre_cluster_spec *spec, const char *job, uint32_t index,
     const char *address, struct cadre_error *error)
 {
@@ -334,7 +291,7 @@ static bool jobs_equal(const struct cluster_job *a, const struct cluster_job *b)
     return equal;
 }
 
-bool cadre_cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b)
+bool cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b)
 {
     if (a == NULL || b == NULL || a->job_count != b->job_count) {
         return a == b;

@@ -50,6 +50,9 @@ const char *cluster_job_address(const struct cluster_job *job, uint32_t index);
 cadre_status cluster_spec_address(const cadre_cluster_spec *spec, const char *job, uint32_t index,
     const char **ret_address, struct cadre_error *error);
 
+/* Whether both have the same tasks, in whatever order the jobs were given. */
+bool cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b);
+
 cadre_status cluster_spec_copy(
     const cadre_cluster_spec *spec, cadre_cluster_spec **ret_copy, struct cadre_error *error);
 

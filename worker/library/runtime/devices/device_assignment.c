@@ -197,16 +197,6 @@ void cadre_device_assignment_release(cadre_device_assignment *assignment)
     free(assignment);
 }
 
-uint32_t cadre_device_assignment_logical_devices(const cadre_device_assignment *assignment)
-{
-    return assignment == NULL ? 0 : assignment->logical_devices;
-}
-
-uint32_t cadre_device_assignment_replicas(const cadre_device_assignment *assignment)
-{
-    return assignment == NULL ? 0 : assignment->replicas;
-}
-
 cadre_status cadre_device_assignment_coordinates(const cadre_device_assignment *assignment,
     uint32_t replica, uint32_t logical_device, int32_t ret_coordinates[CADRE_TOPOLOGY_RANK_MAX])
 {

@@ -117,11 +117,6 @@ void cadre_metric_release(cadre_metric *metric)
     free(metric);
 }
 
-cadre_variable *cadre_metric_variable(const cadre_metric *metric)
-{
-    return metric == NULL || !variable_lives(metric->variable) ? NULL : metric->variable;
-}
-
 /* --- counting --- */
 
 static cadre_status check_context(
