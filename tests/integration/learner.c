@@ -347,7 +347,7 @@ static void learn(struct learner *learner)
             maybe_die(learner, "save");
             CADRE_CHECK(cadre_save(learner->strategy, true));
         }
-        cadre_report_f64(learner->strategy, "epochs", (double)learner->epochs_done);
+        cadre_report(learner->strategy, "epochs", (double)learner->epochs_done);
     }
 }
 

@@ -90,13 +90,10 @@ CADRE_API uint32_t cadre_world_size(void);
 
 /* Tells people a number about the training, under a name of 1 to 127 bytes: in the progress bar of
  * a program run by hand, in `cadre submit` and `cadre job` else. The newest value of a name counts;
- * at most 16 names (RESOURCE_EXHAUSTED). `value` holds one element, of any type but CADRE_STRING;
- * it is read before the call returns. Shown beside the progress of the dataset whose epoch was
+ * at most 16 names (RESOURCE_EXHAUSTED). Shown beside the progress of the dataset whose epoch was
  * begun first (the count of steps, where there is none), at most ten times a second, and of the
  * chief only: other tasks may call it too. Cross-replica context. (tf.summary.scalar.) */
-CADRE_API cadre_status cadre_report(
-    cadre_strategy *strategy, const char *name, const cadre_tensor *value);
-CADRE_API cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value);
+CADRE_API cadre_status cadre_report(cadre_strategy *strategy, const char *name, double value);
 
 /* Whether a program that was started by hand shows its progress on stderr: a bar on a terminal, one
  * line per epoch elsewhere. True at first. Cross-replica context. */

@@ -149,10 +149,10 @@ int main(int argc, char **argv)
             settings.learning_rate * (1.0f - (float)epoch / (float)settings.epochs);
         while (cadre_next(training, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, train_step, &model, batch, 1, &loss));
-            CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
+            CADRE_CHECK(cadre_report(strategy, "loss", total(strategy, loss)));
         }
         test(strategy, testing, epoch + 1, &model, &tally);
-        CADRE_CHECK(cadre_report_f64(strategy, "accuracy", tally.accuracy));
+        CADRE_CHECK(cadre_report(strategy, "accuracy", tally.accuracy));
     }
     bool chief = cadre_strategy_is_chief(strategy);
     int status = cadre_finish(strategy);

@@ -69,8 +69,8 @@ static double pace_rate(const struct pace *pace)
 
 static void report(cadre_strategy *strategy, uint64_t step, double loss, double rate)
 {
-    CADRE_CHECK(cadre_report_f64(strategy, "loss", loss));
-    CADRE_CHECK(cadre_report_f64(strategy, "bytes/s", rate));
+    CADRE_CHECK(cadre_report(strategy, "loss", loss));
+    CADRE_CHECK(cadre_report(strategy, "bytes/s", rate));
     if (cadre_strategy_is_chief(strategy)) {
         printf("step %llu loss %.6f bytes/s %.0f\n", (unsigned long long)step, loss, rate);
         fflush(stdout); /* also into a pipe, as it happens */

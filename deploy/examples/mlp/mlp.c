@@ -140,7 +140,7 @@ static double train(cadre_strategy *strategy, cadre_distributed_dataset *data, u
         }
         CADRE_CHECK(cadre_distributed_status(data));
         const double mean = tally->loss / (double)tally->steps;
-        CADRE_CHECK(cadre_report_f64(strategy, "loss", mean));
+        CADRE_CHECK(cadre_report(strategy, "loss", mean));
         if (cadre_strategy_is_chief(strategy)) {
             printf("epoch %llu loss %.6f\n", (unsigned long long)epoch, mean);
             fflush(stdout); /* also into a pipe, as it happens */

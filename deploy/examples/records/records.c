@@ -77,7 +77,7 @@ static void train_epoch(cadre_strategy *strategy, cadre_distributed_dataset *dat
     model->learning_rate = LEARNING_RATE * (1.0f - (float)epoch / (float)settings->epochs);
     while (cadre_next(data, &batch) == CADRE_OK) {
         CADRE_CHECK(cadre_run(strategy, train_step, model, batch, 1, &loss));
-        CADRE_CHECK(cadre_report_f64(strategy, "loss", total(strategy, loss)));
+        CADRE_CHECK(cadre_report(strategy, "loss", total(strategy, loss)));
     }
 }
 

@@ -191,7 +191,7 @@ static int coordinate(const struct settings *settings)
      * begins with the round that is left. */
     while (cadre_strategy_position(strategy) < (uint64_t)settings->rounds) {
         double loss = train_round(strategy, settings, arguments, values);
-        CADRE_CHECK(cadre_report_f64(strategy, "loss", loss));
+        CADRE_CHECK(cadre_report(strategy, "loss", loss));
     }
     CADRE_CHECK(test(settings, &last, &best));
     free(values);

@@ -305,12 +305,7 @@ static cadre_status an_exit_code_that_is_none(struct stand *stand)
 
 static cadre_status a_report_without_a_name(struct stand *stand)
 {
-    return cadre_report_f64(stand->strategy, "", 1);
-}
-
-static cadre_status a_report_of_many_numbers(struct stand *stand)
-{
-    return cadre_report(stand->strategy, "loss", stand->pair);
+    return cadre_report(stand->strategy, "", 1);
 }
 
 static const struct mistake mistakes[] = {
@@ -353,7 +348,6 @@ static const struct mistake mistakes[] = {
     OUTSIDE(a_state_too_late, EARLY, "register all before"),
     OUTSIDE(an_exit_code_that_is_none, BAD, "give 1 to 255"),
     OUTSIDE(a_report_without_a_name, BAD, "is empty"),
-    OUTSIDE(a_report_of_many_numbers, BAD, "reduce it to one element"),
 };
 
 static void each_mistake_is_told(void **state)

@@ -55,9 +55,8 @@ static void null_arguments_are_named(void **state)
     assert_public_error(cadre_next(NULL, NULL), bad, "'ret_batch'");
     assert_false(cadre_next_epoch(NULL, 1, NULL));
     assert_public_error(cadre_distributed_status(NULL), bad, "'distributed'");
-    assert_public_error(cadre_report(strategy, "x", NULL), bad, "'value'");
-    assert_public_error(cadre_report_f64(NULL, "x", 1), bad, "'strategy'");
-    assert_public_error(cadre_report_f64(strategy, NULL, 1), bad, "is NULL");
+    assert_public_error(cadre_report(NULL, "x", 1), bad, "'strategy'");
+    assert_public_error(cadre_report(strategy, NULL, 1), bad, "is NULL");
     cadre_strategy_release(strategy);
 }
 
@@ -110,7 +109,7 @@ static void nothing_is_done_after_the_end(void **state)
     const cadre_status late = CADRE_FAILED_PRECONDITION;
     assert_public_error(
         cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL), late, "had ended");
-    assert_public_error(cadre_report_f64(strategy, "x", 1), late, "had ended");
+    assert_public_error(cadre_report(strategy, "x", 1), late, "had ended");
     assert_public_error(cadre_next(data, &batch), late, "has ended");
     assert_false(cadre_next_epoch(data, 2, NULL));
     assert_public_error(cadre_barrier(), late, "make a strategy");
@@ -432,7 +431,7 @@ static int program(const char *what)
     CADRE_CHECK(cadre_variable_create(strategy, "v", CADRE_F32, 0, NULL, NULL, &variable));
     CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     if (strcmp(what, "finishes") == 0) {
-        CADRE_CHECK(cadre_report_f64(strategy, "loss", 0.25));
+        CADRE_CHECK(cadre_report(strategy, "loss", 0.25));
         return cadre_finish(strategy);
     }
     if (strcmp(what, "releases") == 0) {

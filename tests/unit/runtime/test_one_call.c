@@ -29,7 +29,7 @@ static void call_all(cadre_strategy *strategy, const char *under_way)
         cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL), "cadre_run", under_way);
     assert_refused(cadre_barrier(), "cadre_barrier", under_way);
     assert_refused(cadre_save(strategy, true), "cadre_save", under_way);
-    assert_refused(cadre_report_f64(strategy, "x", 1), "cadre_report", under_way);
+    assert_refused(cadre_report(strategy, "x", 1), "cadre_report", under_way);
     assert_refused(cadre_variable_create(strategy, "inner", CADRE_F32, 0, NULL, NULL, &variable),
         "cadre_variable_create", under_way);
     assert_refused(cadre_distribute_dataset(strategy, cadre_dataset_range(0, 1, 1), NULL, &data),

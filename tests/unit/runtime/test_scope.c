@@ -39,13 +39,13 @@ static void strategies_are_not_mixed(void **state)
     assert_public_error(cadre_scope_enter(t), refused, "mixing");
     assert_public_error(cadre_scope_enter(NULL), refused, "mixing");
     assert_public_error(cadre_scope_leave(t), refused, "another strategy's");
-    assert_public_error(cadre_report_f64(t, "loss", 1), refused, "mixing");
+    assert_public_error(cadre_report(t, "loss", 1), refused, "mixing");
     assert_public_error(
         cadre_variable_create(t, "v", CADRE_F32, 0, NULL, NULL, &variable), refused, "mixing");
     assert_ptr_equal(cadre_strategy_current(), s);
-    assert_public_ok(cadre_report_f64(s, "loss", 1));
+    assert_public_ok(cadre_report(s, "loss", 1));
     assert_public_ok(cadre_scope_leave(s));
-    assert_public_ok(cadre_report_f64(t, "loss", 1));
+    assert_public_ok(cadre_report(t, "loss", 1));
     cadre_strategy_release(s);
     cadre_strategy_release(t);
 }
@@ -76,7 +76,7 @@ static void a_strategy_can_be_set_for_the_process(void **state)
     assert_ptr_equal(cadre_strategy_current(), s);
     assert_true(cadre_in_cross_replica_context());
     assert_public_error(cadre_scope_enter(t), refused, "mixing");
-    assert_public_error(cadre_report_f64(t, "loss", 1), refused, "mixing");
+    assert_public_error(cadre_report(t, "loss", 1), refused, "mixing");
     assert_public_ok(cadre_barrier()); /* of s */
     assert_public_ok(cadre_scope_enter(s));
     assert_public_error(cadre_strategy_set(t), refused, "inside a scope");
@@ -196,10 +196,10 @@ static void updates_say_which_component_is_written(void **state)
     assert_true(context_update(&local));
     assert_int_equal(local, 2);
     assert_false(context_merging());
-    assert_public_error(cadre_report_f64(s, "loss", 1), refused, "an update of a variable");
+    assert_public_error(cadre_report(s, "loss", 1), refused, "an update of a variable");
     context_update_leave(&outer);
     assert_false(cadre_has_strategy());
-    assert_public_ok(cadre_report_f64(s, "loss", 1));
+    assert_public_ok(cadre_report(s, "loss", 1));
     cadre_strategy_release(s);
 }
 

@@ -44,7 +44,7 @@ static int train(void)
         cadre_per_replica *batch;
         while (cadre_next(data, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, add_up, variable, batch, 0, NULL));
-            CADRE_CHECK(cadre_report_f64(strategy, "progress", 1));
+            CADRE_CHECK(cadre_report(strategy, "progress", 1));
         }
     }
     fprintf(stderr, "sum %lld of %u replicas\n",

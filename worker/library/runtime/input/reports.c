@@ -8,13 +8,10 @@
 #include "cadre/program.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/device/argument.h"
-#include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/input/report_shards.h"
-#include "worker/library/runtime/border/scalar.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -190,11 +187,11 @@ void reports_end(cadre_strategy *strategy)
 
 /* --- public --- */
 
-cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double value)
+cadre_status cadre_report(cadre_strategy *strategy, const char *name, double value)
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_status status = strategy_require(strategy, "cadre_report", &call, &error);
+    cadre_status status = strategy_require(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
         status = name_check("metric", name, &error);
     }
@@ -202,20 +199,6 @@ cadre_status cadre_report_f64(cadre_strategy *strategy, const char *name, double
         status = reports_metric(strategy, name, value, &error);
     }
     return border(status, &error);
-}
-
-cadre_status cadre_report(cadre_strategy *strategy, const char *name, const cadre_tensor *value)
-{
-    struct cadre_error error = {0};
-    double number = 0;
-    cadre_status status = tensor_require(value, __func__, "value", &error);
-    if (status == CADRE_OK) {
-        status = scalar_of(value, &number, &error);
-    }
-    if (status != CADRE_OK) {
-        return border(status, &error);
-    }
-    return cadre_report_f64(strategy, name, number);
 }
 
 void cadre_show_progress(cadre_strategy *strategy, bool show)
