@@ -70,7 +70,7 @@ def check(root):
     functions = [name for name in names if name not in bodies]
     if len(functions) > rules.PUBLIC_FUNCTIONS_MAX:
         faults.append(f"{rules.PUBLIC_HEADERS}: {len(functions)} public functions, and at most "
-                      f"{rules.PUBLIC_FUNCTIONS_MAX} are wanted: give one that there is an option, or delete one")
+                      f"{rules.PUBLIC_FUNCTIONS_MAX} are wanted: give an option to one that there is, or delete one")
     return names, found, faults
 
 
