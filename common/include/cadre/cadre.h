@@ -11,6 +11,7 @@
 #include "cadre/cluster_coordinator.h"
 #include "cadre/cluster_resolver.h"
 #include "cadre/collective.h"
+#include "cadre/composite.h"
 #include "cadre/cross_device.h"
 #include "cadre/dataset.h"
 #include "cadre/device.h"

@@ -28,10 +28,13 @@ typedef enum cadre_feature_kind {
     /* Any number of values of shape `dims`, none if the feature is missing. In a batch padded to
      * the longest. (tf.io.FixedLenSequenceFeature with allow_missing.) */
     CADRE_FEATURE_SEQUENCE,
-    /* Any number of values, none if the feature is missing; `rank` is 0. In a batch two components:
-     * the values of all examples one behind the other, and how many each has.
-     * (tf.io.VarLenFeature, in a batch tf.io.RaggedFeature.) */
-    CADRE_FEATURE_VARYING
+    /* Any number of values, none if the feature is missing; `rank` is 0. In a batch ragged
+     * (cadre/composite.h): the values of all examples one behind the other, and their row splits.
+     * (tf.io.RaggedFeature.) */
+    CADRE_FEATURE_VARYING,
+    /* The same, sparse: indices, values and a dense shape, in a batch with a row for each example
+     * and as wide as the longest. (tf.io.VarLenFeature.) */
+    CADRE_FEATURE_SPARSE
 } cadre_feature_kind;
 
 /* One feature as it is wanted. Zeroed but for name and dtype: a scalar that must be there. */
@@ -43,7 +46,8 @@ typedef struct cadre_feature {
                           SEQUENCE CADRE_RANK_MAX - 2 */
     int64_t dims[CADRE_RANK_MAX];
     /* FIXED: the value where the feature is missing, as many elements as `dims` say; NULL: it must
-     * not be missing. SEQUENCE: a scalar to pad with in batches; NULL: 0, "". VARYING: NULL. */
+     * not be missing. SEQUENCE: a scalar to pad with in batches; NULL: 0, "". The others: NULL.
+     */
     cadre_tensor *default_value;
 } cadre_feature;
 
@@ -58,16 +62,17 @@ CADRE_API cadre_status cadre_example_parser_create(
 /* NULL is allowed. */
 CADRE_API void cadre_example_parser_release(cadre_example_parser *parser);
 
-/* What parsing one example gives: component i is feature i, and is called like it. FIXED [dims],
- * SEQUENCE [?, dims], VARYING [?]. For cadre_map_options.output: without it the first example is
- * read to see. */
+/* What parsing one example gives, in the order of the features, each called like it: FIXED [dims],
+ * SEQUENCE [?, dims], VARYING [?]; SPARSE indices [?, 1], values [?], dense shape [1], called
+ * 'ids/indices', 'ids/values' and 'ids/dense_shape' where the feature is 'ids'. For
+ * cadre_map_options.output: without it the first example is read to see. */
 CADRE_API cadre_status cadre_example_parser_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);
 
 /* What parsing a batch gives: in the order of the features FIXED [n, dims], SEQUENCE [n, ?, dims];
- * VARYING the values [?] and, after them, CADRE_I64 [n], called 'ids/values' and 'ids/row_lengths'
- * where the feature is 'ids'. INVALID_ARGUMENT: that is more than
- * CADRE_ELEMENT_TENSORS_MAX components. */
+ * VARYING the values [?] and, after them, row splits [n + 1], called 'ids/values' and
+ * 'ids/row_splits'; SPARSE indices [?, 2], values [?], dense shape [2]. INVALID_ARGUMENT: that is
+ * more than CADRE_ELEMENT_TENSORS_MAX components. */
 CADRE_API cadre_status cadre_example_parser_batch_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);
 
@@ -80,8 +85,7 @@ CADRE_API cadre_status cadre_example_parser_batch_spec(
 CADRE_API cadre_status cadre_example_parse(
     const cadre_example_parser *parser, const void *bytes, size_t size, cadre_element *ret_element);
 
-/* All elements of `examples`, CADRE_STRING [n], at once. Strings may share its memory. A batch with
- * VARYING features cannot be divided among replicas, for its components differ in rows.
+/* All elements of `examples`, CADRE_STRING [n], at once. Strings may share its memory.
  * (tf.io.parse_example.) */
 CADRE_API cadre_status cadre_example_parse_batch(
     const cadre_example_parser *parser, cadre_tensor *examples, cadre_element *ret_element);

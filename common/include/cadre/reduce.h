@@ -8,8 +8,9 @@
  * that has not joined yet the result is over its own values. It belongs to the step before it.
  *
  * A value may have several components (cadre/values.h): each is combined by itself, all in one
- * collective. On success each *ret_ is the caller's to release, on error it is NULL.
- * INVALID_ARGUMENT names the shapes that do not fit; it does no harm. */
+ * collective. Ragged and sparse ones are not reduced (INVALID_ARGUMENT). On success each *ret_ is
+ * the caller's to release, on error it is NULL. INVALID_ARGUMENT names the shapes that do not fit;
+ * it does no harm. */
 #ifndef CADRE_REDUCE_H
 #define CADRE_REDUCE_H
 
@@ -61,6 +62,8 @@ CADRE_API cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduc
 /* Joins the replicas' tensors of each component along `axis`, in [0, rank), in order of replica
  * ids: rank at least 1, sizes along the axis may differ (0 included), the other dimensions are
  * equal. ret_tensors: one place for each component. Strings are not gathered (INVALID_ARGUMENT).
+ * Ragged and sparse components (cadre/composite.h) are joined by rows, along axis 0: row splits and
+ * indices go on counting, and the other dimensions of a dense shape are the largest there are.
  * After the loss of a task what its replicas had is not in it. (tf.distribute.Strategy.gather.) */
 CADRE_API cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *value,
     int32_t axis, cadre_tensor *ret_tensors[]);

@@ -47,6 +47,14 @@ typedef struct cadre_string {
 
 typedef struct cadre_tensor cadre_tensor;
 
+/* What several tensors beside each other are together; the last of them tells (cadre/composite.h).
+ */
+typedef enum cadre_composite {
+    CADRE_COMPOSITE_NONE = 0,
+    CADRE_COMPOSITE_RAGGED, /* values, row splits: the row splits tell */
+    CADRE_COMPOSITE_SPARSE  /* indices, values, dense shape: the dense shape tells */
+} cadre_composite;
+
 /* Bytes of one element; 0 for CADRE_DTYPE_NONE and numbers outside the enum. */
 CADRE_API size_t cadre_dtype_bytes(cadre_dtype dtype);
 
@@ -165,6 +173,7 @@ typedef struct cadre_tensor_spec {
     cadre_dtype dtype;
     uint32_t rank;
     int64_t dims[CADRE_RANK_MAX]; /* CADRE_DIMENSION_ANY where it differs from tensor to tensor */
+    cadre_composite composite;    /* what it and the components before it are together */
 } cadre_tensor_spec;
 
 #ifdef __cplusplus

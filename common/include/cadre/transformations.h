@@ -173,6 +173,22 @@ typedef struct cadre_padded_batch_options {
 CADRE_API cadre_dataset *cadre_dataset_padded_batch(cadre_dataset *data, int64_t size,
     const cadre_padded_batch_options *options, bool drop_remainder);
 
+/* Like cadre_dataset_batch for elements of unequal length: a component whose first dimension is
+ * CADRE_DIMENSION_ANY in the elements' spec becomes two, ragged (cadre/composite.h): the values of
+ * all elements one behind the other, and CADRE_I64 row splits. The others are stacked. Sizes of
+ * such a component's other dimensions are known and equal (INVALID_ARGUMENT: there is one unequal
+ * dimension). Keeps indexability. (tf.data.Dataset.ragged_batch.) */
+CADRE_API cadre_dataset *cadre_dataset_ragged_batch(
+    cadre_dataset *data, int64_t size, bool drop_remainder);
+
+/* Elements of one component, of rank 1 or more, as one sparse value (cadre/composite.h): all their
+ * numbers in order, zeros too, with indices [n, 1 + rank] and the dense shape [rows, row_shape].
+ * `row_shape`: what no element is larger than (INVALID_ARGUMENT), CADRE_DIMENSION_ANY: the largest
+ * of the batch. Only its rank and dims are looked at. Copied. Keeps indexability.
+ * (tf.data.experimental.dense_to_sparse_batch.) */
+CADRE_API cadre_dataset *cadre_dataset_sparse_batch(
+    cadre_dataset *data, int64_t size, const cadre_tensor_spec *row_shape, bool drop_remainder);
+
 /* Each row of each element as an element of its own; components agree in their rows. Indexable
  * where the input is and all its elements have one known number of rows, which is found when it is
  * built: by cadre_dataset_spec. (tf.data.Dataset.unbatch.) */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "tests/unit/input/cmocka_unit.h"
+#include "worker/library/composite/composite.h"
+#include "worker/library/input/element_cut.h"
 
 void numbers_add(struct numbers *numbers, const cadre_tensor *tensor)
 {
@@ -67,9 +69,54 @@ static void write_row(struct writer *writer, const cadre_tensor *tensor, int64_t
     write_text(writer, number);
 }
 
+/* A row as what it holds: "(1 2)". */
+static void write_ragged(struct writer *writer, const cadre_element *element)
+{
+    assert_int_equal(element->count, 2);
+    for (int64_t i = 0; i < element_first_rows(element); i++) {
+        cadre_tensor *row = NULL;
+        struct cadre_error error = {0};
+        ASSERT_OK(ragged_row(element->tensors, i, &row, &error));
+        write_text(writer, "(");
+        for (int64_t k = 0; k < cadre_tensor_rows(row); k++) {
+            write_text(writer, k == 0 ? "" : " ");
+            write_row(writer, row, k);
+        }
+        write_text(writer, ")");
+        cadre_tensor_release(row);
+    }
+}
+
+/* "0,0=1 0,1=2 of 3,4": all values with their two indices, and the dense shape. */
+static void write_sparse(struct writer *writer, const cadre_element *element)
+{
+    assert_int_equal(element->count, 3);
+    const int64_t *index = cadre_tensor_const_data(element->tensors[0]);
+    const int64_t *shape = cadre_tensor_const_data(element->tensors[2]);
+    char text[96];
+    assert_int_equal(cadre_tensor_dim(element->tensors[0], 1), 2);
+    for (int64_t k = 0; k < cadre_tensor_rows(element->tensors[1]); k++) {
+        snprintf(text, sizeof text, "%" PRId64 ",%" PRId64 "=", index[2 * k], index[2 * k + 1]);
+        write_text(writer, text);
+        write_row(writer, element->tensors[1], k);
+        write_text(writer, " ");
+    }
+    snprintf(text, sizeof text, "of %" PRId64 ",%" PRId64, shape[0], shape[1]);
+    write_text(writer, text);
+}
+
 static void write_batch(struct writer *writer, const struct distributed_batch *batch)
 {
     for (uint32_t r = 0; r < batch->replicas; r++) {
+        const cadre_element *element = &batch->elements[r];
+        const struct composite composite = composite_of_element(element, 0);
+        if (composite.kind != CADRE_COMPOSITE_NONE) {
+            write_text(writer, "[");
+            (composite.kind == CADRE_COMPOSITE_RAGGED ? write_ragged : write_sparse)(
+                writer, element);
+            write_text(writer, "]");
+            continue;
+        }
         assert_int_equal(batch->elements[r].count, 1);
         const cadre_tensor *tensor = batch->elements[r].tensors[0];
         assert_int_equal(cadre_tensor_rank(tensor), 1);
@@ -108,7 +155,7 @@ static bool write_part(struct writer *writer, struct distributed_input *input, u
     digest_merge(&part->fed, &batch.fed);
     uint64_t rows = 0;
     for (uint32_t r = 0; r < batch.replicas; r++) {
-        rows += (uint64_t)cadre_tensor_rows(batch.elements[r].tensors[0]);
+        rows += (uint64_t)element_first_rows(&batch.elements[r]);
     }
     assert_int_equal(batch.own_rows, rows);
     part->rows += rows;

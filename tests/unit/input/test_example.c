@@ -42,8 +42,8 @@ static void reference_bytes(void **state)
     expect_parsed(features, 6, &TEXT(ALL_BYTES), 1,
         "([1.5 -2.25 0.1], [[-1 300] [9223372036854775807 -9223372036854775808]], [ab  ], [], 5, "
         "[])",
-        "([[1.5 -2.25 0.1]], [[[-1 300] [9223372036854775807 -9223372036854775808]]], [ab  ], [3], "
-        "[], [0], [5], [[]])");
+        "([[1.5 -2.25 0.1]], [[[-1 300] [9223372036854775807 -9223372036854775808]]], [ab  ], "
+        "[0 3], [], [0 0], [5], [[]])");
     cadre_tensor_release(five);
     cadre_example_parser *parser = make_parser(&features[2], 1);
     cadre_element element = {0};

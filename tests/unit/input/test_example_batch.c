@@ -30,7 +30,7 @@ static void wrong_descriptions(void **state)
         {{{.dtype = CADRE_I64}}, 1, "feature 0 has no name"},
         {{{.name = "a"}}, 1, "is wanted as none"},
         {{{.name = "a", .dtype = CADRE_U8}}, 1, "is wanted as u8"},
-        {{{.name = "a", .dtype = CADRE_I64, .kind = 3}}, 1, "3 is no kind"},
+        {{{.name = "a", .dtype = CADRE_I64, .kind = 4}}, 1, "4 is no kind"},
         {{{.name = "a", .dtype = CADRE_I64, .rank = CADRE_RANK_MAX}}, 1, "has at most 7"},
         {{{.name = "a", .dtype = CADRE_I64, .kind = 2, .rank = 1}}, 1, "has at most 0"},
         {{{.name = "a", .dtype = CADRE_I64, .kind = 1, .rank = 7}}, 1, "has at most 6"},
@@ -45,6 +45,8 @@ static void wrong_descriptions(void **state)
         {{{.name = "a", .dtype = CADRE_I64, .default_value = word}}, 1, "the default is string []"},
         {{{.name = "a", .dtype = CADRE_STRING, .kind = 2, .default_value = word}}, 1,
             "is VARYING and has a default"},
+        {{{.name = "a", .dtype = CADRE_STRING, .kind = 3, .default_value = word}}, 1,
+            "is SPARSE and has a default"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cadre_example_parser *parser = (cadre_example_parser *)&two;
@@ -148,8 +150,16 @@ static void batches(void **state)
     };
     expect_parsed(others, 3, examples, 3,
         "([[1 2]], [a bb], -) ([], [], -) ([[1 2] [3 4]], [a bb ccc dddd], -)",
-        "([[[1 2] [-1 -1]] [[-1 -1] [-1 -1]] [[1 2] [3 4]]], [a bb a bb ccc dddd], [2 0 4], "
+        "([[[1 2] [-1 -1]] [[-1 -1] [-1 -1]] [[1 2] [3 4]]], [a bb a bb ccc dddd], [0 2 2 6], "
         "[- - -])");
+    const cadre_feature sparse[] = {
+        {.name = "s", .kind = CADRE_FEATURE_SPARSE, .dtype = CADRE_STRING},
+        {.name = "k", .dtype = CADRE_I64, .default_value = minus},
+    };
+    expect_parsed(sparse, 2, examples, 3,
+        "([[0] [1]], [a bb], [2], 2) ([], [], [0], -1) "
+        "([[0] [1] [2] [3]], [a bb ccc dddd], [4], 4)",
+        "([[0 0] [0 1] [2 0] [2 1] [2 2] [2 3]], [a bb a bb ccc dddd], [3 4], [2 -1 4])");
     for (size_t i = 0; i < 3; i++) {
         cadre_tensor_release(made[i]);
     }
@@ -275,7 +285,7 @@ static void empty_batch(void **state)
     assert_int_equal(cadre_example_parse_batch(parser, examples, &element), CADRE_OK);
     assert_int_equal(element.count, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(cadre_tensor_dim(element.tensors[i], 0), 0);
+        assert_int_equal(cadre_tensor_dim(element.tensors[i], 0), i == 3 ? 1 : 0);
     }
     cadre_element_release(&element);
     cadre_tensor_release(examples);

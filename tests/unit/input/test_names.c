@@ -95,7 +95,7 @@ static void features_are_components_of_their_name(void **state)
         component_names_text(spec.names, spec.count, text), "'image/encoded', 'ids'");
     assert_int_equal(cadre_example_parser_batch_spec(parser, &spec), CADRE_OK);
     assert_string_equal(component_names_text(spec.names, spec.count, text),
-        "'image/encoded', 'ids/values', 'ids/row_lengths'");
+        "'image/encoded', 'ids/values', 'ids/row_splits'");
     cadre_example_parser_release(parser);
 }
 

@@ -247,7 +247,8 @@ static void impossible_tensors_are_refused(void **state)
     } cases[] = {
         {"e\x41", 2, "element of 65 components"},
         {"e\x01\x00\x00", 4, "0 is not a tensor type"},
-        {"e\x01\x63\x00", 4, "99 is not a tensor type"},
+        {"e\x01\x23\x00", 4, "35 is not a tensor type"},
+        {"e\x01\xc5\x00", 4, "a tensor of kind 197"},
         {"e\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff", 12, "dimension 0 is -1"},
         {"e\x01\x02\x01\x00\x00\x00\x00\x00\x00\x00\x40", 12, "more bytes than can be addressed"},
         {"e\x01\x08\x01\x00\x00\x00\x00\x00\x01\x00\x00", 12, "ends at byte 12"},

@@ -114,19 +114,19 @@ static size_t bytes_text(const cadre_string *string, FILE *to)
     return columns;
 }
 
-void scalar_text(const cadre_tensor *tensor, FILE *to)
+void element_text(const cadre_tensor *tensor, int64_t at, FILE *to)
 {
     char text[NUMBER_TEXT_BYTES];
     cadre_dtype dtype = cadre_tensor_dtype(tensor);
     if (dtype == CADRE_STRING) {
-        bytes_text(cadre_tensor_const_data(tensor), to);
+        bytes_text((const cadre_string *)cadre_tensor_const_data(tensor) + at, to);
     } else if (dtype == CADRE_BOOL) {
-        fputs(whole_at(tensor, 0) != 0 ? "True" : "False", to);
+        fputs(whole_at(tensor, at) != 0 ? "True" : "False", to);
     } else if (is_floating(dtype)) {
-        decimal_alone(real_at(tensor, 0), dtype, text);
+        decimal_alone(real_at(tensor, at), dtype, text);
         fputs(text, to);
     } else {
-        fprintf(to, "%" PRId64, whole_at(tensor, 0));
+        fprintf(to, "%" PRId64, whole_at(tensor, at));
     }
 }
 

@@ -20,7 +20,7 @@ struct array_place {
 /* Writes the elements, which are on the host, and returns the columns of the last line. */
 size_t array_text(const cadre_tensor *tensor, const struct array_place *place, FILE *to);
 
-/* One scalar's element. */
-void scalar_text(const cadre_tensor *tensor, FILE *to);
+/* Element `at`, in row-major order, as it stands alone: 1.0, True, b'a'. */
+void element_text(const cadre_tensor *tensor, int64_t at, FILE *to);
 
 #endif

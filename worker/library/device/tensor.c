@@ -292,8 +292,10 @@ cadre_status tensor_copy(
     if (device != NULL) {
         return tensor_copy_begin(device, tensor, ret_tensor, error);
     }
-    return tensor_from_data(
-        tensor->dtype, tensor->rank, tensor->dims, tensor->data, ret_tensor, error);
+    CADRE_TRY(tensor_from_data(
+        tensor->dtype, tensor->rank, tensor->dims, tensor->data, ret_tensor, error));
+    (*ret_tensor)->composite = tensor->composite;
+    return CADRE_OK;
 }
 
 /* A view of `tensor` with its own shape, starting `offset` bytes into it. */
@@ -355,6 +357,24 @@ cadre_status tensor_view_row(
     CADRE_TRY(check_rows(tensor, row, 1, &row_bytes, error));
     return make_view(
         tensor, (size_t)row * row_bytes, tensor->rank - 1, tensor->dims + 1, ret_view, error);
+}
+
+cadre_status tensor_view_flat(
+    cadre_tensor *tensor, cadre_tensor **ret_view, struct cadre_error *error)
+{
+    *ret_view = NULL;
+    return make_view(tensor, 0, 1, &tensor->count, ret_view, error);
+}
+
+cadre_composite tensor_composite(const cadre_tensor *tensor)
+{
+    return (cadre_composite)tensor->composite;
+}
+
+void tensor_set_composite(cadre_tensor *tensor, cadre_composite composite)
+{
+    CADRE_ASSERT(composite <= CADRE_COMPOSITE_SPARSE);
+    tensor->composite = (uint8_t)composite;
 }
 
 cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor)

@@ -69,6 +69,15 @@ cadre_status tensor_view_row(
 cadre_status tensor_copy(
     const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error);
 
+/* All elements as rank 1, sharing memory. */
+cadre_status tensor_view_flat(
+    cadre_tensor *tensor, cadre_tensor **ret_view, struct cadre_error *error);
+
+/* What the tensor and those before it are together: a mark that copies keep and views do not. Set
+ * by whoever made the tensor, before anybody else has it. */
+cadre_composite tensor_composite(const cadre_tensor *tensor);
+void tensor_set_composite(cadre_tensor *tensor, cadre_composite composite);
+
 /* INVALID_ARGUMENT when `tensor`, the argument `name` of `function`, is NULL, and
  * FAILED_PRECONDITION when its elements are in a device's memory: for what reads them here. */
 cadre_status tensor_require(

@@ -55,6 +55,14 @@ static cadre_status check_alike(
     const int64_t *dims = cadre_tensor_dims(parts[0]);
     for (size_t i = 0; i < count; i++) {
         CADRE_TRY(tensor_require_host(parts[i], "joining tensors", error));
+        if (tensor_composite(parts[i]) != CADRE_COMPOSITE_NONE) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "part %zu is the %s of a value of unequal rows, which is not joined as a plain "
+                "tensor is; cadre_dataset_unbatch makes its rows elements of their own",
+                i,
+                tensor_composite(parts[i]) == CADRE_COMPOSITE_RAGGED ? "row splits"
+                                                                     : "dense shape");
+        }
     }
     for (size_t i = 1; i < count; i++) {
         const int64_t *other = cadre_tensor_dims(parts[i]);

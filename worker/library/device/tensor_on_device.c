@@ -60,11 +60,12 @@ cadre_status tensor_create_on(struct device *device, void *stream, cadre_dtype d
 static cadre_status create_like(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    if (device != NULL) {
-        return tensor_create_on(
-            device, NULL, tensor->dtype, tensor->rank, tensor->dims, ret_tensor, error);
-    }
-    return tensor_create_unset(tensor->dtype, tensor->rank, tensor->dims, ret_tensor, error);
+    CADRE_TRY(device != NULL ? tensor_create_on(device, NULL, tensor->dtype, tensor->rank,
+                                   tensor->dims, ret_tensor, error)
+                             : tensor_create_unset(
+                                   tensor->dtype, tensor->rank, tensor->dims, ret_tensor, error));
+    (*ret_tensor)->composite = tensor->composite;
+    return CADRE_OK;
 }
 
 cadre_status tensor_copy_to(struct device *device, const cadre_tensor *tensor,
@@ -93,6 +94,7 @@ static cadre_status copy_across(struct device *to, struct device *from, const ca
 {
     CADRE_TRY(tensor_create_on(
         to, to->copy, tensor->dtype, tensor->rank, tensor->dims, ret_tensor, error));
+    (*ret_tensor)->composite = tensor->composite;
     cadre_status status = device_order(from, from->compute, to->copy, error);
     if (status == CADRE_OK && tensor->bytes > 0) {
         status = to->ops->copy((*ret_tensor)->data, tensor->data, tensor->bytes, to->copy, error);

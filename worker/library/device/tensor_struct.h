@@ -24,6 +24,7 @@ struct cadre_tensor {
     uint8_t processor; /* of the host, that it is of; 0 of one on a device */
     uint8_t elements;  /* enum tensor_elements */
     uint8_t kind;      /* of the block that this header begins: enum tensor_memory_kind */
+    uint8_t composite; /* cadre_composite: what it and those before it are together */
     int64_t dims[CADRE_RANK_MAX];
     int64_t count;
     size_t bytes;

@@ -69,7 +69,7 @@ static cadre_status elements_text(
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (memory != NULL && cadre_tensor_rank(tensor) == 0) {
-        scalar_text(tensor, memory);
+        element_text(tensor, 0, memory);
     } else if (memory != NULL && form == TENSOR_FORM_STR) {
         array_text(tensor, &(struct array_place){.separator = " "}, memory);
     } else if (memory != NULL) {

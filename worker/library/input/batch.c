@@ -153,6 +153,7 @@ static cadre_status batch_spec(cadre_dataset *self, const cadre_element_spec inp
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
     const cadre_element_spec *input = &inputs[0];
+    CADRE_TRY(element_spec_check_plain(input, "batch", error));
     *ret_spec = (cadre_element_spec){.count = input->count, .names = input->names};
     for (uint32_t i = 0; i < input->count; i++) {
         const cadre_tensor_spec *from = &input->tensors[i];

@@ -48,7 +48,7 @@ cadre_status batch_reader_hold(
 int64_t batch_reader_held_rows(const struct batch_reader *reader)
 {
     CADRE_ASSERT(reader->holds);
-    return cadre_tensor_rows(reader->element.tensors[0]);
+    return element_first_rows(&reader->element);
 }
 
 /* True when rows of the batch can be read without the rest. */

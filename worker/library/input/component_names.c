@@ -161,6 +161,34 @@ void names_made_add_part(
     }
 }
 
+void names_made_add_ragged(struct names_made *made, const char *name)
+{
+    names_made_add(made, name, name != NULL ? "values" : NULL);
+    names_made_add(made, name, name != NULL ? "row_splits" : NULL);
+}
+
+void names_made_add_sparse(struct names_made *made, const char *name)
+{
+    names_made_add(made, name, name != NULL ? "indices" : NULL);
+    names_made_add(made, name, name != NULL ? "values" : NULL);
+    names_made_add(made, name, name != NULL ? "dense_shape" : NULL);
+}
+
+void names_made_add_ragged_row(struct names_made *made, const char *name)
+{
+    static const char end[] = "/values";
+    const size_t bytes = name == NULL ? 0 : strlen(name);
+    const size_t left = bytes < sizeof end ? 0 : bytes - (sizeof end - 1);
+    if (left == 0 || strcmp(name + left, end) != 0) {
+        names_made_add(made, name, NULL);
+        return;
+    }
+    char *whole = strndup(name, left);
+    made->no_memory = made->no_memory || whole == NULL;
+    names_made_add(made, whole, NULL);
+    free(whole);
+}
+
 cadre_status names_made_keep(const struct names_made *made, const char *who,
     const char *const **ret_names, struct cadre_error *error)
 {

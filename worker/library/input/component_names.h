@@ -40,6 +40,13 @@ void names_made_add(struct names_made *made, const char *prefix, const char *nam
 void names_made_add_part(
     struct names_made *made, uint32_t part, const char *const names[], uint32_t count);
 
+/* The parts of a ragged or sparse value that is called `name`, which may be NULL. */
+void names_made_add_ragged(struct names_made *made, const char *name);
+void names_made_add_sparse(struct names_made *made, const char *name);
+
+/* A row of a ragged value, whose values are called `name`: 'x' of 'x/values'. */
+void names_made_add_ragged_row(struct names_made *made, const char *name);
+
 cadre_status names_made_keep(const struct names_made *made, const char *who,
     const char *const **ret_names, struct cadre_error *error);
 

@@ -175,6 +175,7 @@ static cadre_status check_part(struct concatenate_iterator *iterator, const cadr
     for (uint32_t i = 0; i < element->count; i++) {
         found.tensors[i].dtype = cadre_tensor_dtype(element->tensors[i]);
         found.tensors[i].rank = cadre_tensor_rank(element->tensors[i]) - (stacked ? 1 : 0);
+        found.tensors[i].composite = tensor_composite(element->tensors[i]);
     }
     iterator->checked = true;
     if (!iterator->second) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Datasets: lifetime, the error that is kept, and what can be asked without reading. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
 #include "worker/library/input/node.h"
 
 static const struct dataset_ops failed_ops = {.name = "failed"};
@@ -271,8 +274,10 @@ cadre_status cadre_dataset_spec(cadre_dataset *data, cadre_element_spec *ret_spe
 int64_t element_spec_rows(const cadre_element_spec *spec)
 {
     int64_t rows = CADRE_DIMENSION_ANY;
-    for (uint32_t i = 0; i < spec->count; i++) {
-        int64_t own = spec->tensors[i].rank == 0 ? CADRE_DIMENSION_ANY : spec->tensors[i].dims[0];
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < spec->count; i += at.count) {
+        at = composite_of_spec(spec, i);
+        int64_t own = composite_spec_rows(spec, &at);
         if (own == CADRE_DIMENSION_ANY || (i > 0 && own != rows)) {
             return CADRE_DIMENSION_ANY;
         }
@@ -281,12 +286,41 @@ int64_t element_spec_rows(const cadre_element_spec *spec)
     return rows;
 }
 
+void element_spec_of(const cadre_element *element, cadre_element_spec *ret_spec)
+{
+    *ret_spec = (cadre_element_spec){.count = element->count};
+    for (uint32_t i = 0; i < element->count; i++) {
+        const cadre_tensor *tensor = element->tensors[i];
+        cadre_tensor_spec *spec = &ret_spec->tensors[i];
+        spec->dtype = cadre_tensor_dtype(tensor);
+        spec->rank = cadre_tensor_rank(tensor);
+        spec->composite = tensor_composite(tensor);
+        memcpy(spec->dims, cadre_tensor_dims(tensor), spec->rank * sizeof spec->dims[0]);
+    }
+}
+
+cadre_status element_spec_check_plain(
+    const cadre_element_spec *spec, const char *who, struct cadre_error *error)
+{
+    for (uint32_t i = 0; i < spec->count; i++) {
+        const struct composite composite = composite_of_spec(spec, i);
+        if (composite.kind != CADRE_COMPOSITE_NONE) {
+            char text[COMPOSITE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%s: %s are a batch of rows already; call cadre_dataset_unbatch first", who,
+                composite_text(&composite, text));
+        }
+    }
+    return CADRE_OK;
+}
+
 bool element_spec_agrees(const cadre_element_spec *spec, const cadre_element_spec *other)
 {
     bool alike = spec->count == other->count;
     for (uint32_t i = 0; alike && i < spec->count; i++) {
         alike = spec->tensors[i].dtype == other->tensors[i].dtype &&
-                spec->tensors[i].rank == other->tensors[i].rank;
+                spec->tensors[i].rank == other->tensors[i].rank &&
+                spec->tensors[i].composite == other->tensors[i].composite;
     }
     return alike;
 }
@@ -311,7 +345,8 @@ bool element_spec_is_uniform(const cadre_element_spec *spec)
                 return false;
             }
         }
-        if (spec->tensors[i].rank >= CADRE_RANK_MAX) {
+        if (spec->tensors[i].rank >= CADRE_RANK_MAX ||
+            spec->tensors[i].composite != CADRE_COMPOSITE_NONE) {
             return false;
         }
     }
@@ -321,9 +356,10 @@ bool element_spec_is_uniform(const cadre_element_spec *spec)
 int64_t dataset_batch_size(const cadre_dataset *data, const cadre_element_spec *spec)
 {
     bool all_static = spec->count > 0;
-    for (uint32_t i = 0; i < spec->count; i++) {
-        all_static = all_static && spec->tensors[i].rank > 0 &&
-                     spec->tensors[i].dims[0] != CADRE_DIMENSION_ANY;
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < spec->count; i += at.count) {
+        at = composite_of_spec(spec, i);
+        all_static = all_static && composite_spec_rows(spec, &at) != CADRE_DIMENSION_ANY;
     }
     if (all_static) {
         int64_t rows = element_spec_rows(spec);

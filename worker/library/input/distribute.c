@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/input/nested.h"
 #include "worker/library/input/prefetch_depth.h"
 #include "worker/library/input/rule.h"
@@ -62,9 +63,16 @@ bool distributed_input_agrees(const struct distributed_input *input)
 
 bool distributed_input_gives_partial(const struct distributed_input *input)
 {
+    const cadre_element_spec *piece = &input->piece_spec;
     bool all_known = true;
-    for (uint32_t i = 0; i < input->spec.count; i++) {
-        const cadre_tensor_spec *spec = &input->piece_spec.tensors[i];
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < piece->count; i += at.count) {
+        at = composite_of_spec(piece, i);
+        if (at.kind != CADRE_COMPOSITE_NONE) { /* of these the rows alone count */
+            all_known = all_known && composite_spec_rows(piece, &at) != CADRE_DIMENSION_ANY;
+            continue;
+        }
+        const cadre_tensor_spec *spec = &piece->tensors[i];
         for (uint32_t axis = 0; axis < spec->rank; axis++) {
             all_known = all_known && spec->dims[axis] != CADRE_DIMENSION_ANY;
         }

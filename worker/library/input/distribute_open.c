@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/input/auto_shard.h"
 #include "worker/library/input/options.h"
 #include "worker/library/input/rebatch_dataset.h"
@@ -73,10 +74,8 @@ static uint64_t pieces_of(const struct distributed_input *input)
 static void advertise(struct distributed_input *input, const cadre_element_spec *pieces)
 {
     input->piece_spec = *pieces;
-    for (uint32_t i = 0; i < pieces->count && input->workers > 1 && !input->endless; i++) {
-        if (pieces->tensors[i].rank > 0) {
-            input->piece_spec.tensors[i].dims[0] = CADRE_DIMENSION_ANY;
-        }
+    if (input->workers > 1 && !input->endless) {
+        element_spec_set_rows(&input->piece_spec, CADRE_DIMENSION_ANY);
     }
 }
 
@@ -87,10 +86,8 @@ static cadre_status open_data(
 {
     const uint64_t pieces = pieces_of(input);
     cadre_element_spec piece = *spec;
-    for (uint32_t i = 0; i < piece.count && pieces > 1; i++) {
-        int64_t *rows = &piece.tensors[i].dims[0];
-        bool even = *rows != CADRE_DIMENSION_ANY && (uint64_t)*rows % pieces == 0;
-        *rows = even ? *rows / (int64_t)pieces : CADRE_DIMENSION_ANY;
+    if (pieces > 1) {
+        element_spec_split(&piece, pieces);
     }
     if (input->data->indexable) {
         CADRE_TRY(dataset_prepare(input->data, error));
@@ -181,8 +178,11 @@ static cadre_status open_files(struct distributed_input *input,
 
 static bool rows_are_known(const cadre_element_spec *spec)
 {
-    for (uint32_t i = 0; i < spec->count; i++) {
-        if (spec->tensors[i].rank > 0 && spec->tensors[i].dims[0] == CADRE_DIMENSION_ANY) {
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < spec->count; i += at.count) {
+        at = composite_of_spec(spec, i);
+        bool scalar = at.kind == CADRE_COMPOSITE_NONE && spec->tensors[i].rank == 0;
+        if (!scalar && composite_spec_rows(spec, &at) == CADRE_DIMENSION_ANY) {
             return false;
         }
     }
@@ -247,7 +247,8 @@ static cadre_status merge_spec(struct distributed_input *input, uint32_t number,
     bool alike = spec->count == other->count;
     for (uint32_t i = 0; alike && i < spec->count; i++) {
         cadre_tensor_spec *own = &spec->tensors[i];
-        alike = own->dtype == other->tensors[i].dtype && own->rank == other->tensors[i].rank;
+        alike = own->dtype == other->tensors[i].dtype && own->rank == other->tensors[i].rank &&
+                own->composite == other->tensors[i].composite;
         for (uint32_t axis = 0; alike && axis < own->rank; axis++) {
             bool same = own->dims[axis] == other->tensors[i].dims[axis];
             own->dims[axis] = same ? own->dims[axis] : CADRE_DIMENSION_ANY;

@@ -3,10 +3,9 @@
 #include "worker/library/input/element_cut.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/tensor.h"
 
 void element_share(const cadre_element *element, cadre_element *ret_element)
@@ -17,28 +16,38 @@ void element_share(const cadre_element *element, cadre_element *ret_element)
     }
 }
 
-/* Unknown dimensions are 0, and the first one where `no_rows` or all are known. */
+/* One plain component: unknown dimensions are 0, and the first one where `no_rows` or all are
+ * known. */
+static cadre_status make_plain(const cadre_tensor_spec *spec, bool no_rows,
+    cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    int64_t dims[CADRE_RANK_MAX] = {0};
+    bool all_known = true;
+    for (uint32_t axis = 0; axis < spec->rank; axis++) {
+        bool known = spec->dims[axis] != CADRE_DIMENSION_ANY;
+        dims[axis] = known ? spec->dims[axis] : 0;
+        all_known = all_known && known;
+    }
+    dims[0] = no_rows || all_known ? 0 : dims[0];
+    return tensor_create(spec->dtype, spec->rank, dims, ret_tensor, error);
+}
+
 static cadre_status make_without(const cadre_element_spec *spec, bool no_rows,
     cadre_element *ret_element, struct cadre_error *error)
 {
+    struct composite at = {.count = 0};
     *ret_element = (cadre_element){0};
-    for (uint32_t i = 0; i < spec->count; i++) {
-        const cadre_tensor_spec *tensor = &spec->tensors[i];
-        int64_t dims[CADRE_RANK_MAX] = {0};
-        bool all_known = true;
-        for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-            bool known = tensor->dims[axis] != CADRE_DIMENSION_ANY;
-            dims[axis] = known ? tensor->dims[axis] : 0;
-            all_known = all_known && known;
-        }
-        dims[0] = no_rows || all_known ? 0 : dims[0];
-        cadre_status status =
-            tensor_create(tensor->dtype, tensor->rank, dims, &ret_element->tensors[i], error);
+    for (uint32_t i = 0; i < spec->count; i += at.count) {
+        at = composite_of_spec(spec, i);
+        cadre_tensor **to = &ret_element->tensors[i];
+        cadre_status status = at.kind == CADRE_COMPOSITE_NONE
+                                  ? make_plain(&spec->tensors[i], no_rows, to, error)
+                                  : composite_empty(spec, &at, to, error);
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);
             return status;
         }
-        ret_element->count = i + 1;
+        ret_element->count = i + at.count;
     }
     return CADRE_OK;
 }
@@ -78,40 +87,75 @@ cadre_status element_spec_divides(
     return CADRE_OK;
 }
 
+void element_spec_split(cadre_element_spec *spec, uint64_t pieces)
+{
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < spec->count; i += at.count) {
+        at = composite_of_spec(spec, i);
+        const int64_t rows = composite_spec_rows(spec, &at);
+        const bool even = rows != CADRE_DIMENSION_ANY && (uint64_t)rows % pieces == 0;
+        composite_spec_set_rows(
+            spec, &at, even ? (int64_t)((uint64_t)rows / pieces) : CADRE_DIMENSION_ANY);
+    }
+}
+
 cadre_status element_rows(
     const cadre_element *element, int64_t *ret_rows, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < element->count; i++) {
-        if (cadre_tensor_rank(element->tensors[i]) == 0) {
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < element->count; i += at.count) {
+        at = composite_of_element(element, i);
+        char text[COMPOSITE_TEXT_BYTES];
+        if (at.kind == CADRE_COMPOSITE_NONE && cadre_tensor_rank(element->tensors[i]) == 0) {
             return refuse_scalar(i, error);
         }
-        int64_t rows = cadre_tensor_rows(element->tensors[i]);
+        cadre_status status = composite_check(at.kind, element->tensors + i, error);
+        if (status != CADRE_OK) {
+            return cadre_error_wrap(error, status, "%s of a batch", composite_text(&at, text));
+        }
+        int64_t rows = composite_rows(at.kind, element->tensors + i);
         if (i > 0 && rows != *ret_rows) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "component %" PRIu32 " of a batch has %" PRId64 " rows and the first has %" PRId64
+                "%s of a batch has %" PRId64 " rows and the first has %" PRId64
                 "; components that are cut together agree in their rows",
-                i, rows, *ret_rows);
+                composite_text(&at, text), rows, *ret_rows);
         }
         *ret_rows = rows;
     }
     return CADRE_OK;
 }
 
+int64_t element_first_rows(const cadre_element *element)
+{
+    const struct composite first = composite_of_element(element, 0);
+    return composite_rows(first.kind, element->tensors);
+}
+
+/* Rows `range` of one composite, whose places in `ret_element` are the next ones. */
+static cadre_status cut_next(const cadre_element *element, const struct composite *at,
+    struct row_range range, cadre_element *ret_element, struct cadre_error *error)
+{
+    cadre_status status = composite_cut(at->kind, element->tensors + at->first, range.first,
+        range.count, ret_element->tensors + at->first, error);
+    if (status == CADRE_OK) {
+        ret_element->count = at->first + at->count;
+        return CADRE_OK;
+    }
+    char text[COMPOSITE_TEXT_BYTES];
+    cadre_element_release(ret_element);
+    /* OUT_OF_RANGE means the end of data, and nothing else. */
+    return cadre_error_wrap(error, status == CADRE_OUT_OF_RANGE ? CADRE_INVALID_ARGUMENT : status,
+        "%s of a batch", composite_text(at, text));
+}
+
 cadre_status element_cut(const cadre_element *element, struct row_range range,
     cadre_element *ret_element, struct cadre_error *error)
 {
+    struct composite at = {.count = 0};
     *ret_element = (cadre_element){0};
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_status status = tensor_view_rows(
-            element->tensors[i], range.first, range.count, &ret_element->tensors[i], error);
-        if (status != CADRE_OK) {
-            cadre_element_release(ret_element);
-            return status == CADRE_OUT_OF_RANGE /* which means the end of data, and nothing else */
-                       ? cadre_error_wrap(
-                             error, CADRE_INVALID_ARGUMENT, "component %" PRIu32 " of a batch", i)
-                       : status;
-        }
-        ret_element->count = i + 1;
+    for (uint32_t i = 0; i < element->count; i += at.count) {
+        at = composite_of_element(element, i);
+        CADRE_TRY(cut_next(element, &at, range, ret_element, error));
     }
     return CADRE_OK;
 }
@@ -119,20 +163,17 @@ cadre_status element_cut(const cadre_element *element, struct row_range range,
 cadre_status element_cut_piece(const cadre_element *element, uint64_t pieces, uint64_t piece,
     cadre_element *ret_element, struct cadre_error *error)
 {
+    struct composite at = {.count = 0};
     *ret_element = (cadre_element){0};
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_tensor *whole = element->tensors[i];
-        cadre_status status = cadre_tensor_rank(whole) == 0 ? refuse_scalar(i, error) : CADRE_OK;
-        if (status == CADRE_OK) {
-            struct row_range range = split_piece(cadre_tensor_rows(whole), pieces, piece);
-            status =
-                tensor_view_rows(whole, range.first, range.count, &ret_element->tensors[i], error);
-        }
-        if (status != CADRE_OK) {
+    for (uint32_t i = 0; i < element->count; i += at.count) {
+        at = composite_of_element(element, i);
+        if (at.kind == CADRE_COMPOSITE_NONE && cadre_tensor_rank(element->tensors[i]) == 0) {
             cadre_element_release(ret_element);
-            return status;
+            return refuse_scalar(i, error);
         }
-        ret_element->count = i + 1;
+        struct row_range range =
+            split_piece(composite_rows(at.kind, element->tensors + i), pieces, piece);
+        CADRE_TRY(cut_next(element, &at, range, ret_element, error));
     }
     return CADRE_OK;
 }
@@ -146,29 +187,24 @@ cadre_status element_join(const cadre_element parts[], size_t count, cadre_eleme
         element_share(&parts[0], ret_element);
         return CADRE_OK;
     }
-    CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(count, sizeof tensors[0]);
-    if (tensors == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to join parts of %zu batches", count);
+    for (size_t i = 1; i < count; i++) {
+        if (parts[i].count != parts[0].count) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "a batch has %" PRIu32 " components and another %" PRIu32, parts[i].count,
+                parts[0].count);
+        }
     }
-    for (uint32_t component = 0; component < parts[0].count; component++) {
-        for (size_t i = 0; i < count; i++) {
-            if (parts[i].count != parts[0].count) {
-                cadre_element_release(ret_element);
-                return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                    "a batch has %" PRIu32 " components and another %" PRIu32, parts[i].count,
-                    parts[0].count);
-            }
-            tensors[i] = parts[i].tensors[component];
-        }
-        cadre_status status =
-            tensor_concat_rows(tensors, count, &ret_element->tensors[component], error);
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < parts[0].count; i += at.count) {
+        at = composite_of_element(&parts[0], i);
+        cadre_status status = composite_join(&at, parts, count, ret_element->tensors + i, error);
         if (status != CADRE_OK) {
+            char text[COMPOSITE_TEXT_BYTES];
             cadre_element_release(ret_element);
-            return cadre_error_wrap(error, status,
-                "component %" PRIu32 " of %zu batches cannot be joined", component, count);
+            return cadre_error_wrap(error, status, "%s of %zu batches cannot be joined",
+                composite_text(&at, text), count);
         }
-        ret_element->count = component + 1;
+        ret_element->count = i + at.count;
     }
     return CADRE_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of batches as elements of their own, sharing memory; and what stands where there are none.
- */
+ * Components that are a ragged or sparse value together are cut and joined as one. */
 #ifndef CADRE_WORKER_INPUT_ELEMENT_CUT_H
 #define CADRE_WORKER_INPUT_ELEMENT_CUT_H
 
@@ -10,7 +10,7 @@
 /* Another reference of each tensor. */
 void element_share(const cadre_element *element, cadre_element *ret_element);
 
-/* A batch without rows: the first dimension is 0, and so are unknown ones. */
+/* A batch without rows: the first dimension is 0, and so are unknown ones; row splits are [0]. */
 cadre_status element_make_empty(
     const cadre_element_spec *spec, cadre_element *ret_element, struct cadre_error *error);
 
@@ -22,6 +22,9 @@ cadre_status element_make_dummy(
 /* The rows that all components have. INVALID_ARGUMENT: a scalar, or they differ. */
 cadre_status element_rows(
     const cadre_element *element, int64_t *ret_rows, struct cadre_error *error);
+
+/* The rows of the first component, or of the ragged or sparse value that begins with it. */
+int64_t element_first_rows(const cadre_element *element);
 
 /* Rows `range` of each component, which has them. */
 cadre_status element_cut(const cadre_element *element, struct row_range range,
@@ -44,6 +47,9 @@ cadre_status ids_cut(const struct id_list *from, int64_t rows, struct row_range 
 /* The same for a piece of the split rule: the ids are cut by it as rows are. */
 cadre_status ids_cut_piece(const struct id_list *from, uint64_t pieces, uint64_t piece,
     struct id_list *ids, struct cadre_error *error);
+
+/* What pieces of the split rule look like. */
+void element_spec_split(cadre_element_spec *spec, uint64_t pieces);
 
 /* INVALID_ARGUMENT where a component is a scalar, which cannot be divided among `pieces`. */
 cadre_status element_spec_divides(

@@ -42,7 +42,7 @@ cadre_status cells_set_fixed(struct cells *cells, int64_t first,
     const struct wanted_feature *wanted, const struct example_feature *found,
     struct example_bytes example, struct cadre_error *error);
 
-/* How many values, each of wanted->count elements, a SEQUENCE or VARYING feature has. */
+/* How many values, each of wanted->count elements, a feature that is not FIXED has. */
 cadre_status example_list_length(const struct wanted_feature *wanted,
     const struct example_feature *found, struct example_bytes example, int64_t *ret_length,
     struct cadre_error *error);

@@ -6,6 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/example_cells.h"
@@ -40,19 +41,52 @@ static cadre_status parse_feature(const struct wanted_feature *wanted,
     return status;
 }
 
+/* Puts the values, whose reference it takes over, behind `element` as sparse ones: so many of each
+ * of `count` examples; `batch`: the examples are rows of it. */
+static cadre_status add_sparse(cadre_tensor *values, const int64_t lengths[], int64_t count,
+    bool batch, cadre_element *element, struct cadre_error *error)
+{
+    const uint32_t rank = batch ? 2 : 1;
+    const int64_t dims[] = {cadre_tensor_rows(values), rank};
+    int64_t shape[] = {count, 0};
+    cadre_tensor **to = element->tensors + element->count;
+    to[0] = NULL;
+    to[1] = values;
+    to[2] = NULL;
+    element->count += 3;
+    CADRE_TRY(tensor_create_unset(CADRE_I64, 2, dims, &to[0], error));
+    int64_t *index = cadre_tensor_data(to[0]);
+    for (int64_t row = 0; row < count; row++) {
+        for (int64_t i = 0; i < lengths[row]; i++) {
+            index[0] = row;
+            index[rank - 1] = i;
+            index += rank;
+        }
+        shape[1] = lengths[row] > shape[1] ? lengths[row] : shape[1];
+    }
+    return sparse_shape_of(batch ? shape : shape + 1, rank, &to[2], error);
+}
+
 static cadre_status parse_one(const cadre_example_parser *parser, struct example_bytes example,
     cadre_tensor *owner, cadre_element *ret_element, struct cadre_error *error)
 {
     struct example_feature found[CADRE_ELEMENT_TENSORS_MAX];
+    CADRE_TRY(example_check_components(parser, false, error));
     CADRE_TRY(example_find(parser, example.bytes, example.size, found, error));
     for (uint32_t i = 0; i < parser->count; i++) {
-        cadre_status status = parse_feature(
-            &parser->wanted[i], &found[i], example, owner, &ret_element->tensors[i], error);
+        cadre_tensor *values = NULL;
+        cadre_status status =
+            parse_feature(&parser->wanted[i], &found[i], example, owner, &values, error);
+        if (status == CADRE_OK && parser->wanted[i].kind == CADRE_FEATURE_SPARSE) {
+            const int64_t length = cadre_tensor_rows(values);
+            status = add_sparse(values, &length, 1, false, ret_element, error);
+        } else if (status == CADRE_OK) {
+            ret_element->tensors[ret_element->count++] = values;
+        }
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);
             return status;
         }
-        ret_element->count = i + 1;
     }
     return CADRE_OK;
 }
@@ -63,8 +97,8 @@ static cadre_status parse_one(const cadre_example_parser *parser, struct example
 struct column {
     const struct wanted_feature *wanted;
     struct cells cells;
-    struct example_feature *found; /* SEQUENCE and VARYING: in each example; malloc'ed */
-    cadre_tensor *lengths;         /* of these: how many values; CADRE_I64 [n] */
+    struct example_feature *found; /* all but FIXED: in each example; malloc'ed */
+    int64_t *lengths;              /* of these: how many values; malloc'ed */
 };
 
 struct batch {
@@ -81,7 +115,7 @@ static void batch_clear(struct batch *batch)
     for (uint32_t i = 0; i < batch->column_count; i++) {
         cells_clear(&batch->columns[i].cells);
         free(batch->columns[i].found);
-        cadre_tensor_release(batch->columns[i].lengths);
+        free(batch->columns[i].lengths);
     }
 }
 
@@ -100,13 +134,14 @@ static cadre_status open_column(
         memcpy(dims + 1, wanted->dims, wanted->rank * sizeof dims[0]);
         return cells_create(&column->cells, wanted, wanted->rank + 1, dims, error);
     }
-    size_t bytes = (size_t)batch->count * sizeof column->found[0];
-    column->found = fault_point("input.example") ? NULL : malloc(bytes > 0 ? bytes : 1);
-    if (column->found == NULL) {
+    const size_t count = (size_t)batch->count + 1;
+    column->found = fault_point("input.example") ? NULL : calloc(count, sizeof column->found[0]);
+    column->lengths = calloc(count, sizeof column->lengths[0]);
+    if (column->found == NULL || column->lengths == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "feature \"%s\": no memory for a batch of %" PRId64, wanted->name, batch->count);
     }
-    return tensor_create_unset(CADRE_I64, 1, &batch->count, &column->lengths, error);
+    return CADRE_OK;
 }
 
 /* Takes what can be taken before the other examples are known. */
@@ -124,19 +159,18 @@ static cadre_status read_row(
                 &column->cells, row * wanted->count, wanted, &found[i], example, error));
             continue;
         }
-        int64_t *lengths = cadre_tensor_data(column->lengths);
         column->found[row] = found[i];
-        CADRE_TRY(example_list_length(wanted, &found[i], example, &lengths[row], error));
+        CADRE_TRY(example_list_length(wanted, &found[i], example, &column->lengths[row], error));
     }
     return CADRE_OK;
 }
 
-/* The values of a SEQUENCE or VARYING feature, once all lengths are known. */
+/* The values of a feature that is not FIXED, once all lengths are known. */
 static cadre_status read_lists(
     const struct batch *batch, struct column *column, struct cadre_error *error)
 {
     const struct wanted_feature *wanted = column->wanted;
-    const int64_t *lengths = cadre_tensor_const_data(column->lengths);
+    const int64_t *lengths = column->lengths;
     bool padded = wanted->kind == CADRE_FEATURE_SEQUENCE;
     int64_t total = 0;
     int64_t longest = 0;
@@ -165,12 +199,16 @@ static cadre_status finish_column(const struct batch *batch, struct column *colu
     if (!fixed) {
         CADRE_TRY(read_lists(batch, column, error));
     }
-    CADRE_TRY(cells_finish(&column->cells, batch->owner, batch->bytes,
-        &ret_element->tensors[ret_element->count], error));
-    ret_element->count++;
+    cadre_tensor *values = NULL;
+    CADRE_TRY(cells_finish(&column->cells, batch->owner, batch->bytes, &values, error));
+    if (column->wanted->kind == CADRE_FEATURE_SPARSE) {
+        return add_sparse(values, column->lengths, batch->count, true, ret_element, error);
+    }
+    ret_element->tensors[ret_element->count++] = values;
     if (column->wanted->kind == CADRE_FEATURE_VARYING) {
-        ret_element->tensors[ret_element->count++] = column->lengths;
-        column->lengths = NULL;
+        CADRE_TRY(ragged_splits_of(
+            column->lengths, batch->count, &ret_element->tensors[ret_element->count], error));
+        ret_element->count++;
     }
     return CADRE_OK;
 }
@@ -200,8 +238,7 @@ static cadre_status read_batch(const cadre_example_parser *parser, struct batch 
 static cadre_status parse_batch(const cadre_example_parser *parser, cadre_tensor *examples,
     cadre_element *ret_element, struct cadre_error *error)
 {
-    cadre_element_spec spec;
-    CADRE_TRY(example_batch_spec(parser, &spec, error));
+    CADRE_TRY(example_check_components(parser, true, error));
     struct batch batch = {.owner = examples,
         .examples = cadre_tensor_const_data(examples),
         .count = cadre_tensor_rows(examples)};

@@ -15,7 +15,7 @@
 _Static_assert(CADRE_ELEMENT_TENSORS_MAX * 2 <= EXAMPLE_TABLE_SLOTS && EXAMPLE_TABLE_SLOTS <= 256,
     "the table of names stays at most half full, and its slots hold any feature's number");
 
-static const char *const kind_names[] = {"FIXED", "SEQUENCE", "VARYING"};
+static const char *const kind_names[] = {"FIXED", "SEQUENCE", "VARYING", "SPARSE"};
 
 /* Names differ in their length, or in few places: these are the likely ones. */
 static size_t hash_name(const uint8_t *name, size_t bytes)
@@ -46,7 +46,7 @@ static size_t find_slot(const cadre_example_parser *parser, const uint8_t *name,
 static cadre_status check_kind(const cadre_feature *feature, struct cadre_error *error)
 {
     int kind = (int)feature->kind;
-    if (kind < CADRE_FEATURE_FIXED || kind > CADRE_FEATURE_VARYING) {
+    if (kind < CADRE_FEATURE_FIXED || kind > CADRE_FEATURE_SPARSE) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "feature \"%s\": %d is no kind; use one of enum cadre_feature_kind", feature->name,
             kind);
@@ -76,10 +76,10 @@ static cadre_status take_default(
 {
     bool sequence = wanted->kind == CADRE_FEATURE_SEQUENCE;
     int64_t count = sequence ? 1 : wanted->count;
-    if (wanted->kind == CADRE_FEATURE_VARYING) {
+    if (wanted->kind == CADRE_FEATURE_VARYING || wanted->kind == CADRE_FEATURE_SPARSE) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "feature \"%s\" is VARYING and has a default; where it is missing it has no values",
-            wanted->name);
+            "feature \"%s\" is %s and has a default; where it is missing it has no values",
+            wanted->name, kind_names[wanted->kind]);
     }
     if (cadre_tensor_dtype(given) != wanted->dtype || cadre_tensor_count(given) != count) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
@@ -200,7 +200,7 @@ static void add_spec(
     memcpy(tensor->dims + unknown, wanted->dims, wanted->rank * sizeof wanted->dims[0]);
 }
 
-/* Features are components of that name, and one of a batch's that is VARYING two. Features may have
+/* Features are components of that name, and those that are several have parts. Features may have
  * names that make these no names of components: then there are none. */
 static cadre_status name_components(const cadre_example_parser *parser, bool batch,
     cadre_element_spec *spec, struct cadre_error *error)
@@ -208,67 +208,102 @@ static cadre_status name_components(const cadre_example_parser *parser, bool bat
     struct names_made names = {0};
     for (uint32_t i = 0; i < parser->count; i++) {
         const struct wanted_feature *wanted = &parser->wanted[i];
-        bool varies = batch && wanted->kind == CADRE_FEATURE_VARYING;
-        names_made_add(&names, wanted->name, varies ? "values" : NULL);
-        if (varies) {
-            names_made_add(&names, wanted->name, "row_lengths");
+        if (wanted->kind == CADRE_FEATURE_SPARSE) {
+            names_made_add_sparse(&names, wanted->name);
+        } else if (batch && wanted->kind == CADRE_FEATURE_VARYING) {
+            names_made_add_ragged(&names, wanted->name);
+        } else {
+            names_made_add(&names, wanted->name, NULL);
         }
     }
     cadre_status status = names_made_keep(&names, "example", &spec->names, error);
     return status == CADRE_INVALID_ARGUMENT ? CADRE_OK : status;
 }
 
-cadre_status cadre_example_parser_spec(
-    const cadre_example_parser *parser, cadre_element_spec *ret_spec)
+/* Indices, values and dense shape of `rank` dimensions. */
+static void add_sparse_spec(
+    cadre_element_spec *spec, const struct wanted_feature *wanted, int64_t rank)
 {
-    struct cadre_error error = {0};
-    if (argument_require(parser, __func__, "parser", &error) != CADRE_OK ||
-        argument_require(ret_spec, __func__, "ret_spec", &error) != CADRE_OK) {
-        return cadre_error_publish(&error);
-    }
-    *ret_spec = (cadre_element_spec){0};
-    for (uint32_t i = 0; i < parser->count; i++) {
-        add_spec(
-            ret_spec, &parser->wanted[i], parser->wanted[i].kind == CADRE_FEATURE_FIXED ? 0 : 1);
-    }
-    cadre_status status = name_components(parser, false, ret_spec, &error);
-    return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
+    spec->tensors[spec->count++] =
+        (cadre_tensor_spec){.dtype = CADRE_I64, .rank = 2, .dims = {CADRE_DIMENSION_ANY, rank}};
+    add_spec(spec, wanted, 1);
+    spec->tensors[spec->count++] = (cadre_tensor_spec){
+        .dtype = CADRE_I64, .rank = 1, .dims = {rank}, .composite = CADRE_COMPOSITE_SPARSE};
 }
 
-cadre_status example_batch_spec(
-    const cadre_example_parser *parser, cadre_element_spec *ret_spec, struct cadre_error *error)
+cadre_status example_check_components(
+    const cadre_example_parser *parser, bool batch, struct cadre_error *error)
+{
+    uint32_t components = 0;
+    for (uint32_t i = 0; i < parser->count; i++) {
+        const cadre_feature_kind kind = parser->wanted[i].kind;
+        components += kind == CADRE_FEATURE_SPARSE             ? 3
+                      : kind == CADRE_FEATURE_VARYING && batch ? 2
+                                                               : 1;
+    }
+    return components <= CADRE_ELEMENT_TENSORS_MAX
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "%s of these %" PRIu32 " features has %" PRIu32
+                     " components, two for each VARYING one of a batch and three for each SPARSE "
+                     "one; an element has at most %d, so ask for fewer",
+                     batch ? "a batch" : "an example", parser->count, components,
+                     CADRE_ELEMENT_TENSORS_MAX);
+}
+
+cadre_status example_spec(const cadre_example_parser *parser, bool batch,
+    cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     *ret_spec = (cadre_element_spec){0};
-    uint32_t components = parser->count;
-    for (uint32_t i = 0; i < parser->count; i++) {
-        components += parser->wanted[i].kind == CADRE_FEATURE_VARYING ? 1 : 0;
-    }
-    if (components > CADRE_ELEMENT_TENSORS_MAX) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a batch of these %" PRIu32 " features has %" PRIu32
-            " components, two for each VARYING one; an element has at most %d, so ask for fewer",
-            parser->count, components, CADRE_ELEMENT_TENSORS_MAX);
-    }
+    CADRE_TRY(example_check_components(parser, batch, error));
     for (uint32_t i = 0; i < parser->count; i++) {
         const struct wanted_feature *wanted = &parser->wanted[i];
-        add_spec(ret_spec, wanted, wanted->kind == CADRE_FEATURE_SEQUENCE ? 2 : 1);
-        if (wanted->kind == CADRE_FEATURE_VARYING) {
-            ret_spec->tensors[ret_spec->count++] =
-                (cadre_tensor_spec){.dtype = CADRE_I64, .rank = 1, .dims = {CADRE_DIMENSION_ANY}};
+        const uint32_t rows = batch ? 1 : 0;
+        switch (wanted->kind) {
+        case CADRE_FEATURE_FIXED:
+            add_spec(ret_spec, wanted, rows);
+            break;
+        case CADRE_FEATURE_SEQUENCE:
+            add_spec(ret_spec, wanted, rows + 1);
+            break;
+        case CADRE_FEATURE_SPARSE:
+            add_sparse_spec(ret_spec, wanted, rows + 1);
+            break;
+        case CADRE_FEATURE_VARYING:
+            add_spec(ret_spec, wanted, 1);
+            if (batch) {
+                ret_spec->tensors[ret_spec->count++] = (cadre_tensor_spec){.dtype = CADRE_I64,
+                    .rank = 1,
+                    .dims = {CADRE_DIMENSION_ANY},
+                    .composite = CADRE_COMPOSITE_RAGGED};
+            }
+            break;
         }
     }
     return CADRE_OK;
 }
 
+static cadre_status publish_spec(const cadre_example_parser *parser, bool batch,
+    const char *function, cadre_element_spec *ret_spec)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(parser, function, "parser", &error);
+    status = status != CADRE_OK ? status : argument_require(ret_spec, function, "ret_spec", &error);
+    status = status != CADRE_OK ? status : example_spec(parser, batch, ret_spec, &error);
+    status = status != CADRE_OK ? status : name_components(parser, batch, ret_spec, &error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
+}
+
+cadre_status cadre_example_parser_spec(
+    const cadre_example_parser *parser, cadre_element_spec *ret_spec)
+{
+    return publish_spec(parser, false, __func__, ret_spec);
+}
+
 cadre_status cadre_example_parser_batch_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec)
 {
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(parser, __func__, "parser", &error);
-    status = status != CADRE_OK ? status : argument_require(ret_spec, __func__, "ret_spec", &error);
-    status = status != CADRE_OK ? status : example_batch_spec(parser, ret_spec, &error);
-    status = status != CADRE_OK ? status : name_components(parser, true, ret_spec, &error);
-    return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
+    return publish_spec(parser, true, __func__, ret_spec);
 }
 
 cadre_status example_damaged(

@@ -3,6 +3,8 @@
 #ifndef CADRE_WORKER_INPUT_EXAMPLE_PARSER_H
 #define CADRE_WORKER_INPUT_EXAMPLE_PARSER_H
 
+#include <stdbool.h>
+
 #include "cadre/example.h"
 #include "common/base/error.h"
 #include "worker/library/input/example_wire.h"
@@ -38,8 +40,12 @@ cadre_status example_find(const cadre_example_parser *parser, const void *bytes,
 cadre_status example_damaged(
     const struct example_fault *fault, const void *bytes, size_t size, struct cadre_error *error);
 
-/* What a batch is, as the function of cadre/example.h tells it, without names. */
-cadre_status example_batch_spec(
-    const cadre_example_parser *parser, cadre_element_spec *ret_spec, struct cadre_error *error);
+/* INVALID_ARGUMENT: one example, or a batch, has more components than an element. */
+cadre_status example_check_components(
+    const cadre_example_parser *parser, bool batch, struct cadre_error *error);
+
+/* What the components look like, without names. Errors as above. */
+cadre_status example_spec(const cadre_example_parser *parser, bool batch,
+    cadre_element_spec *ret_spec, struct cadre_error *error);
 
 #endif

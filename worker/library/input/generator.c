@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/component_names.h"
 #include "worker/library/input/node.h"
@@ -191,7 +192,7 @@ static cadre_status check_output(const cadre_element_spec *output, struct cadre_
             }
         }
     }
-    return CADRE_OK;
+    return composite_spec_check(output, "generator: component", error);
 }
 
 static cadre_status check_generator(

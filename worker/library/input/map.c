@@ -7,6 +7,7 @@
 
 #include "cadre/example.h"
 #include "common/base/cleanup.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/component_names.h"
 #include "worker/library/input/element_rows.h"
@@ -37,19 +38,6 @@ static void map_destroy(cadre_dataset *self)
     pthread_mutex_destroy(&map->lock);
 }
 
-static void spec_of(const cadre_element *element, cadre_element_spec *ret_spec)
-{
-    ret_spec->count = element->count;
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_tensor_spec *spec = &ret_spec->tensors[i];
-        spec->dtype = cadre_tensor_dtype(element->tensors[i]);
-        spec->rank = cadre_tensor_rank(element->tensors[i]);
-        for (uint32_t axis = 0; axis < spec->rank; axis++) {
-            spec->dims[axis] = cadre_tensor_dim(element->tensors[i], axis);
-        }
-    }
-}
-
 /* What was not declared is as it was seen at first, but for sizes. */
 static cadre_status check_alike(
     const struct map_dataset *map, const cadre_element *out, struct cadre_error *error)
@@ -75,6 +63,7 @@ static cadre_status check_alike(
                     cadre_tensor_dims(tensor), found),
                 tensor_shape_text(spec->dtype, spec->rank, spec->dims, first));
         }
+        CADRE_TRY(user_call_check_composite(tensor, spec, i, "map", error));
     }
     return CADRE_OK;
 }
@@ -312,7 +301,7 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
     }
     id_list_clear(&ids);
     CADRE_TRY(status);
-    spec_of(&out, ret_spec);
+    element_spec_of(&out, ret_spec);
     cadre_element_release(&out);
     return CADRE_OK;
 }
@@ -339,10 +328,11 @@ static cadre_status probe(
     /* A batch of another size will come: the first dimension is as unknown as the input's. */
     bool any_rows = element_spec_rows(input) == CADRE_DIMENSION_ANY && input->count > 0 &&
                     input->tensors[0].rank > 0;
-    for (uint32_t i = 0; any_rows && i < map->output.count; i++) {
-        if (map->output.tensors[i].rank > 0) {
-            map->output.tensors[i].dims[0] = CADRE_DIMENSION_ANY;
-        }
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < map->output.count; i += at.count) {
+        at = composite_of_spec(&map->output, i);
+        composite_spec_set_rows(&map->output, &at,
+            any_rows ? CADRE_DIMENSION_ANY : composite_spec_rows(&map->output, &at));
     }
     atomic_store_explicit(&map->found, true, memory_order_release);
     return CADRE_OK;
@@ -428,6 +418,7 @@ static cadre_status check_declared(
             }
         }
     }
+    CADRE_TRY(composite_spec_check(output, "map: output", error));
     return output->names == NULL
                ? CADRE_OK
                : component_names_keep(output->names, output->count, "map", ret_names, error);

@@ -251,7 +251,9 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
         if (!kind->known) {
             spec->dtype = cadre_tensor_dtype(tensor);
             spec->rank = rank;
-        } else if (spec->dtype != cadre_tensor_dtype(tensor) || spec->rank != rank) {
+            spec->composite = tensor_composite(tensor);
+        } else if (spec->dtype != cadre_tensor_dtype(tensor) || spec->rank != rank ||
+                   spec->composite != tensor_composite(tensor)) {
             return disagree(cursor, nested, i, spec, tensor, rank, error);
         }
     }

@@ -200,6 +200,13 @@ int64_t dataset_batch_size(const cadre_dataset *data, const cadre_element_spec *
  */
 int64_t element_spec_rows(const cadre_element_spec *spec);
 
+/* What an element looks like. */
+void element_spec_of(const cadre_element *element, cadre_element_spec *ret_spec);
+
+/* INVALID_ARGUMENT: there are ragged or sparse components, which `who` cannot put into batches. */
+cadre_status element_spec_check_plain(
+    const cadre_element_spec *spec, const char *who, struct cadre_error *error);
+
 /* Whether both have the same components in type and rank. */
 bool element_spec_agrees(const cadre_element_spec *spec, const cadre_element_spec *other);
 

@@ -6,6 +6,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/input/element_cut.h"
 #include "worker/library/input/rebatch_dataset.h"
 
@@ -312,10 +313,13 @@ static cadre_status sizes_spec(cadre_dataset *self, const cadre_element_spec inp
     int64_t size = size_list_size(&sizes->list, 0);
     CADRE_TRY(element_spec_divides(&inputs[0], sizes->list.length, error));
     *ret_spec = inputs[0];
-    for (uint32_t i = 0; i < ret_spec->count; i++) {
-        int64_t *rows = &ret_spec->tensors[i].dims[0];
-        bool fits = even && *rows != CADRE_DIMENSION_ANY && *rows % size == 0;
-        *rows = even && (sizes->drop_remainder || fits) ? size : CADRE_DIMENSION_ANY;
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < ret_spec->count; i += at.count) {
+        at = composite_of_spec(ret_spec, i);
+        int64_t rows = composite_spec_rows(ret_spec, &at);
+        bool fits = even && rows != CADRE_DIMENSION_ANY && rows % size == 0;
+        composite_spec_set_rows(
+            ret_spec, &at, even && (sizes->drop_remainder || fits) ? size : CADRE_DIMENSION_ANY);
     }
     return CADRE_OK;
 }

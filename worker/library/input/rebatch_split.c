@@ -201,11 +201,7 @@ static cadre_status split_spec(cadre_dataset *self, const cadre_element_spec inp
     int64_t pieces = (int64_t)pieces_of(self);
     CADRE_TRY(element_spec_divides(&inputs[0], pieces_of(self), error));
     *ret_spec = inputs[0];
-    for (uint32_t i = 0; i < ret_spec->count; i++) {
-        int64_t *rows = &ret_spec->tensors[i].dims[0];
-        bool even = *rows != CADRE_DIMENSION_ANY && *rows % pieces == 0;
-        *rows = even ? *rows / pieces : CADRE_DIMENSION_ANY;
-    }
+    element_spec_split(ret_spec, (uint64_t)pieces);
     return CADRE_OK;
 }
 

@@ -48,7 +48,7 @@ static cadre_status data_fill(
         }
         CADRE_TRY(batch_reader_piece(&input->reader, place, pieces, piece, &input->spec,
             &batch->elements[r], &input->ids, error));
-        batch->own_rows += (uint64_t)cadre_tensor_rows(batch->elements[r].tensors[0]);
+        batch->own_rows += (uint64_t)element_first_rows(&batch->elements[r]);
     }
     batch->present = input->replicas;
     /* Known without reading, or else the batch was read and is held. (One that is held may be of an

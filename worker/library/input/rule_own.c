@@ -68,7 +68,7 @@ static cadre_status fill_replica(struct distributed_input *input, struct own_pip
     }
     if (status == CADRE_OK) {
         batch->present++;
-        batch->own_rows += (uint64_t)cadre_tensor_rows(element->tensors[0]);
+        batch->own_rows += (uint64_t)element_first_rows(element);
     }
     return status;
 }

@@ -22,6 +22,9 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied as they are");
 
 #define NUMBER_BYTES 8
+#define COMPOSITE_SHIFT                                                                            \
+    6 /* a tensor's first byte: its dtype, and from this bit on its composite                      \
+       */
 
 enum kind { KIND_NUMBER = 'n', KIND_BYTES = 'b', KIND_IDS = 'i', KIND_ELEMENT = 'e' };
 
@@ -162,7 +165,9 @@ cadre_status saved_write_element(
     put(writer, &(uint8_t){(uint8_t)element->count}, 1);
     for (uint32_t i = 0; i < element->count; i++) {
         const cadre_tensor *tensor = element->tensors[i];
-        uint8_t head[2] = {(uint8_t)cadre_tensor_dtype(tensor), (uint8_t)cadre_tensor_rank(tensor)};
+        uint8_t head[2] = {
+            (uint8_t)(cadre_tensor_dtype(tensor) | tensor_composite(tensor) << COMPOSITE_SHIFT),
+            (uint8_t)cadre_tensor_rank(tensor)};
         put(writer, head, sizeof head);
         put(writer, cadre_tensor_dims(tensor), head[1] * sizeof(int64_t));
         if (cadre_tensor_dtype(tensor) == CADRE_STRING) {
@@ -328,8 +333,14 @@ static cadre_status take_tensor(
     if (head == NULL) {
         return cut_short(cursor, error);
     }
-    cadre_dtype dtype = (cadre_dtype)head[0];
+    const cadre_dtype dtype = (cadre_dtype)(head[0] & ((1 << COMPOSITE_SHIFT) - 1));
+    const cadre_composite composite = (cadre_composite)(head[0] >> COMPOSITE_SHIFT);
     uint32_t rank = head[1];
+    if (composite > CADRE_COMPOSITE_SPARSE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "the saved position of a pipeline holds a tensor of kind %u, which does not exist",
+            (unsigned)head[0]);
+    }
     for (uint32_t axis = 0; axis < rank && axis < CADRE_RANK_MAX; axis++) {
         uint64_t size = 0;
         CADRE_TRY(take_number(cursor, &size, error));
@@ -350,7 +361,9 @@ static cadre_status take_tensor(
     if (dtype == CADRE_BOOL) {
         CADRE_TRY(check_truths(values, bytes, error));
     }
-    return tensor_from_data(dtype, rank, dims, values, ret_tensor, error);
+    CADRE_TRY(tensor_from_data(dtype, rank, dims, values, ret_tensor, error));
+    tensor_set_composite(*ret_tensor, composite);
+    return CADRE_OK;
 }
 
 cadre_status saved_read_element(

@@ -139,6 +139,13 @@ static cadre_status check_tensors(
                 error, CADRE_INVALID_ARGUMENT, "tensor_slices: tensor %zu is NULL", i);
         }
         CADRE_TRY(tensor_require_host(tensors[i], "tensor_slices", error));
+        if (tensor_composite(tensors[i]) != CADRE_COMPOSITE_NONE) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "tensor_slices: tensor %zu is a part of a ragged or sparse value, which has no "
+                "rows "
+                "of its own; give them to cadre_dataset_tensors and cadre_dataset_unbatch",
+                i);
+        }
         if (cadre_tensor_rank(tensors[i]) == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "tensor_slices: tensor %zu is a scalar, which has no rows", i);

@@ -23,15 +23,7 @@ static cadre_status tensors_spec(cadre_dataset *self, const cadre_element_spec i
     (void)inputs;
     (void)error;
     const cadre_element *element = &((struct tensors_dataset *)self)->element;
-    *ret_spec = (cadre_element_spec){.count = element->count};
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_tensor_spec *spec = &ret_spec->tensors[i];
-        spec->dtype = cadre_tensor_dtype(element->tensors[i]);
-        spec->rank = cadre_tensor_rank(element->tensors[i]);
-        for (uint32_t axis = 0; axis < spec->rank; axis++) {
-            spec->dims[axis] = cadre_tensor_dim(element->tensors[i], axis);
-        }
-    }
+    element_spec_of(element, ret_spec);
     return CADRE_OK;
 }
 

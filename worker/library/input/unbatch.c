@@ -6,8 +6,11 @@
 
 #include "common/base/cleanup.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/user_call.h"
+#include "worker/library/composite/composite.h"
+#include "worker/library/input/component_names.h"
+#include "worker/library/input/element_cut.h"
 #include "worker/library/input/element_rows.h"
+#include "worker/library/input/user_call.h"
 
 struct unbatch_dataset {
     cadre_dataset base;
@@ -22,43 +25,72 @@ struct unbatch_iterator {
     int64_t given;
 };
 
+static cadre_status refuse_sparse(const struct composite *composite, struct cadre_error *error)
+{
+    char text[COMPOSITE_TEXT_BYTES];
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "unbatch: %s cannot be put apart; map cadre_sparse_to_dense first",
+        composite_text(composite, text));
+}
+
 /* The rows of an element, which all components agree in. */
 static cadre_status count_rows(
     const cadre_element *element, int64_t *ret_rows, struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < element->count; i++) {
-        const cadre_tensor *tensor = element->tensors[i];
-        if (cadre_tensor_rank(tensor) == 0) {
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < element->count; i += at.count) {
+        at = composite_of_element(element, i);
+        char text[COMPOSITE_TEXT_BYTES];
+        if (at.kind == CADRE_COMPOSITE_NONE && cadre_tensor_rank(element->tensors[i]) == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "unbatch: component %" PRIu32 " is a scalar and has no rows; batch first", i);
         }
-        if (cadre_tensor_rows(tensor) != cadre_tensor_rows(element->tensors[0])) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "unbatch: component %" PRIu32 " has %" PRId64 " rows and the first has %" PRId64
-                "; all components of an element agree in them",
-                i, cadre_tensor_rows(tensor), cadre_tensor_rows(element->tensors[0]));
+        if (at.kind == CADRE_COMPOSITE_SPARSE) {
+            return refuse_sparse(&at, error);
         }
+        cadre_status status = composite_check(at.kind, element->tensors + i, error);
+        if (status != CADRE_OK) {
+            return cadre_error_wrap(error, status, "unbatch: %s", composite_text(&at, text));
+        }
+        const int64_t rows = composite_rows(at.kind, element->tensors + i);
+        if (i > 0 && rows != *ret_rows) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "unbatch: %s has %" PRId64 " rows and the first has %" PRId64
+                "; all components of an element agree in them",
+                composite_text(&at, text), rows, *ret_rows);
+        }
+        *ret_rows = rows;
     }
-    *ret_rows = cadre_tensor_rows(element->tensors[0]);
     return CADRE_OK;
 }
 
-/* Rows [first, first + count) of an element; `alone`: without the first dimension. */
-static cadre_status view(const cadre_element *element, int64_t first, int64_t count, bool alone,
-    cadre_element *ret_element, struct cadre_error *error)
+/* Row `row` of an element, without the first dimension: of a ragged component a plain one. */
+static cadre_status view_row(const cadre_element *element, int64_t row, cadre_element *ret_element,
+    struct cadre_error *error)
 {
-    for (uint32_t i = 0; i < element->count; i++) {
-        cadre_tensor **to = &ret_element->tensors[i];
-        cadre_status status = alone
-                                  ? tensor_view_row(element->tensors[i], first, to, error)
-                                  : tensor_view_rows(element->tensors[i], first, count, to, error);
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < element->count; i += at.count) {
+        at = composite_of_element(element, i);
+        cadre_tensor **to = &ret_element->tensors[ret_element->count];
+        cadre_status status = at.kind == CADRE_COMPOSITE_NONE
+                                  ? tensor_view_row(element->tensors[i], row, to, error)
+                                  : ragged_row(element->tensors + i, row, to, error);
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);
             return status;
         }
-        ret_element->count = i + 1;
+        ret_element->count++;
     }
     return CADRE_OK;
+}
+
+/* Rows [first, first + count) of an element; `alone`: one, without the first dimension. */
+static cadre_status view(const cadre_element *element, int64_t first, int64_t count, bool alone,
+    cadre_element *ret_element, struct cadre_error *error)
+{
+    const struct row_range range = {.first = first, .count = count};
+    return alone ? view_row(element, first, ret_element, error)
+                 : element_cut(element, range, ret_element, error);
 }
 
 /* An id for each row where there are as many, else all of them with the first row. */
@@ -264,9 +296,7 @@ static cadre_status check_saved(
 {
     cadre_element_spec spec = {0};
     CADRE_TRY(dataset_spec(self->input, &spec, error));
-    for (uint32_t i = 0; i < spec.count; i++) {
-        spec.tensors[i].dims[0] = CADRE_DIMENSION_ANY;
-    }
+    element_spec_set_rows(&spec, CADRE_DIMENSION_ANY);
     return user_call_check(element, &spec, "unbatch: the saved position", error);
 }
 
@@ -323,9 +353,23 @@ static cadre_status unbatch_spec(cadre_dataset *self, const cadre_element_spec i
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     (void)self;
-    *ret_spec = inputs[0];
-    for (uint32_t i = 0; i < ret_spec->count; i++) {
-        cadre_tensor_spec *tensor = &ret_spec->tensors[i];
+    const cadre_element_spec *from = &inputs[0];
+    struct composite at = {.count = 0};
+    struct names_made made = {0};
+    *ret_spec = (cadre_element_spec){.count = 0};
+    for (uint32_t i = 0; i < from->count; i += at.count) {
+        cadre_tensor_spec *tensor = &ret_spec->tensors[ret_spec->count++];
+        at = composite_of_spec(from, i);
+        *tensor = from->tensors[i];
+        const char *name = from->names == NULL ? NULL : from->names[i];
+        if (at.kind == CADRE_COMPOSITE_RAGGED) { /* a row is some of the values */
+            names_made_add_ragged_row(&made, name);
+            continue;
+        }
+        names_made_add(&made, name, NULL);
+        if (at.kind == CADRE_COMPOSITE_SPARSE) {
+            return refuse_sparse(&at, error);
+        }
         if (tensor->rank == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "unbatch: component %" PRIu32 " is a scalar and has no rows; batch first", i);
@@ -336,7 +380,8 @@ static cadre_status unbatch_spec(cadre_dataset *self, const cadre_element_spec i
         }
         tensor->dims[tensor->rank] = 0;
     }
-    return CADRE_OK;
+    return from->names == NULL ? CADRE_OK
+                               : names_made_keep(&made, "unbatch", &ret_spec->names, error);
 }
 
 static int64_t unbatch_cardinality(const cadre_dataset *self)
@@ -358,15 +403,27 @@ static cadre_dataset *unbatch_rebuild(const cadre_dataset *self, cadre_dataset *
     return cadre_dataset_unbatch(inputs[0]);
 }
 
-static const struct dataset_ops unbatch_ops = {
-    .name = "unbatch",
-    .rebuild = unbatch_rebuild,
-    .spec = unbatch_spec,
-    .cardinality = unbatch_cardinality,
-    .at = unbatch_at,
-    .gather = unbatch_gather,
-    .ids_at = unbatch_ids_at,
-    .iterate = unbatch_iterate,
+/* By whether its rows can be stacked. */
+static const struct dataset_ops unbatch_ops[] = {
+    {
+        .name = "unbatch",
+        .rebuild = unbatch_rebuild,
+        .spec = unbatch_spec,
+        .cardinality = unbatch_cardinality,
+        .at = unbatch_at,
+        .ids_at = unbatch_ids_at,
+        .iterate = unbatch_iterate,
+    },
+    {
+        .name = "unbatch",
+        .rebuild = unbatch_rebuild,
+        .spec = unbatch_spec,
+        .cardinality = unbatch_cardinality,
+        .at = unbatch_at,
+        .gather = unbatch_gather,
+        .ids_at = unbatch_ids_at,
+        .iterate = unbatch_iterate,
+    },
 };
 
 cadre_dataset *cadre_dataset_unbatch(cadre_dataset *data)
@@ -380,7 +437,8 @@ cadre_dataset *cadre_dataset_unbatch(cadre_dataset *data)
     if (data->indexable && dataset_spec(data, &spec, NULL) == CADRE_OK) {
         rows = element_spec_rows(&spec);
     }
-    struct unbatch_dataset *unbatch = dataset_new(sizeof *unbatch, &unbatch_ops, data);
+    const bool stacks = element_spec_check_plain(&spec, "unbatch", NULL) == CADRE_OK;
+    struct unbatch_dataset *unbatch = dataset_new(sizeof *unbatch, &unbatch_ops[stacks], data);
     if (unbatch == NULL) {
         return NULL;
     }

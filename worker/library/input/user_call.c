@@ -29,6 +29,20 @@ cadre_status user_call_end(cadre_status returned, const char *who, struct cadre_
         error, code, "%s: the function failed with %s: %s", who, cadre_status_name(status), shown);
 }
 
+cadre_status user_call_check_composite(const cadre_tensor *tensor, const cadre_tensor_spec *spec,
+    uint32_t number, const char *who, struct cadre_error *error)
+{
+    static const char *const names[] = {"plain", "row splits", "a dense shape"};
+    const cadre_composite found = tensor_composite(tensor);
+    if (found == spec->composite) {
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s: output %" PRIu32 " is %s and was %s, as declared or of the first element; see "
+        "cadre/composite.h for what marks it",
+        who, number, names[found], names[spec->composite]);
+}
+
 /* One output of the declared type and rank, and the dimensions that are declared. */
 static cadre_status check_tensor(const cadre_tensor *tensor, const cadre_tensor_spec *spec,
     uint32_t number, const char *who, struct cadre_error *error)
@@ -40,7 +54,7 @@ static cadre_status check_tensor(const cadre_tensor *tensor, const cadre_tensor_
         alike = spec->dims[axis] == CADRE_DIMENSION_ANY || spec->dims[axis] == dims[axis];
     }
     if (alike) {
-        return CADRE_OK;
+        return user_call_check_composite(tensor, spec, number, who, error);
     }
     char found[TENSOR_SHAPE_TEXT_BYTES];
     char declared[TENSOR_SHAPE_TEXT_BYTES];

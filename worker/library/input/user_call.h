@@ -25,6 +25,10 @@ cadre_status user_call_end(cadre_status returned, const char *who, struct cadre_
 cadre_status user_call_check(const cadre_element *out, const cadre_element_spec *declared,
     const char *who, struct cadre_error *error);
 
+/* INVALID_ARGUMENT unless output `number` is as much of a ragged or sparse value as `spec` says. */
+cadre_status user_call_check_composite(const cadre_tensor *tensor, const cadre_tensor_spec *spec,
+    uint32_t number, const char *who, struct cadre_error *error);
+
 /* Releases what a failing function left in `out`, whatever count it says. */
 void user_call_drop(cadre_element *out);
 

@@ -19,7 +19,7 @@ function(cadre_archives_below target found)
 endfunction()
 
 # The folders with public functions go in whole, as into libcadre.so.
-set(whole cadre_runtime cadre_input cadre_preprocessing cadre_cluster cadre_device cadre_base)
+set(whole cadre_runtime cadre_input cadre_composite cadre_preprocessing cadre_cluster cadre_device cadre_base)
 set(parts ${whole})
 cadre_archives_below(cadre_runtime parts)
 list(REMOVE_ITEM parts ${whole})

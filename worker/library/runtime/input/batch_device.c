@@ -57,6 +57,7 @@ static cadre_status begin_copy(
     cadre_tensor *to = NULL;
     CADRE_TRY(tensor_create_on(device, device->copy, cadre_tensor_dtype(from),
         cadre_tensor_rank(from), cadre_tensor_dims(from), &to, error));
+    tensor_set_composite(to, tensor_composite(from));
     cadre_status status = CADRE_OK;
     if (cadre_tensor_bytes(from) > 0) {
         status = copy_from(device, cadre_tensor_data(to), from, error);

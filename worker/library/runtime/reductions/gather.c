@@ -12,6 +12,7 @@
 #include "cadre/reduce.h"
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/border/border.h"
@@ -70,31 +71,94 @@ static cadre_status tell_sizes(cadre_strategy *strategy, uint32_t local, int64_t
     return CADRE_OK;
 }
 
+/* All replicas' tensors of one component, and how long each is along the axis. */
+struct gathered {
+    cadre_tensor *tensor;
+    int64_t *sizes; /* malloc'ed */
+    uint32_t count;
+};
+
+static void gathered_clear(struct gathered *gathered)
+{
+    cadre_tensor_release(gathered->tensor);
+    free(gathered->sizes);
+    *gathered = (struct gathered){0};
+}
+
 static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
-    const cadre_tensor *own, uint32_t axis, uint64_t key, cadre_tensor **ret_tensor,
+    const cadre_tensor *own, uint32_t axis, uint64_t key, struct gathered *ret_gathered,
     struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT int64_t *sizes = NULL;
     CADRE_FREE_AT_EXIT size_t *bytes = NULL;
-    uint32_t count = 0;
     CADRE_ASSERT(axis < cadre_tensor_rank(own));
     CADRE_TRY(tell_sizes(strategy, local, cadre_tensor_dim(own, axis),
-        collective_key_tensor(collective_key(key, axis), own, axis), &sizes, &count, error));
+        collective_key_tensor(collective_key(key, axis), own, axis), &ret_gathered->sizes,
+        &ret_gathered->count, error));
+    const uint32_t count = ret_gathered->count;
     bytes = calloc(count, sizeof *bytes);
     struct concatenation all;
     cadre_status status =
-        bytes == NULL ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes")
-                      : concatenation_begin(&all, own, axis, sizes, count, bytes, error);
+        bytes == NULL
+            ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes")
+            : concatenation_begin(&all, own, axis, ret_gathered->sizes, count, bytes, error);
     if (status == CADRE_OK) {
         status = strategy->mesh->ops->all_gather(strategy->mesh, local,
             cadre_tensor_const_data(own), cadre_tensor_bytes(own), bytes, all.pieces, NULL, error);
         if (status == CADRE_OK) {
-            *ret_tensor = concatenation_end(&all);
+            ret_gathered->tensor = concatenation_end(&all);
+            CADRE_ASSERT(ret_gathered->tensor != NULL);
         } else {
             concatenation_drop(&all);
         }
     }
     return collective_verdict(status, error);
+}
+
+/* What the parts of all replicas are together, whose components are one behind the other. */
+static cadre_status join_parts(
+    const struct composite *composite, struct gathered parts[], struct cadre_error *error)
+{
+    cadre_tensor *joined = NULL;
+    struct gathered *last = &parts[composite->count - 1];
+    if (composite->kind == CADRE_COMPOSITE_NONE) {
+        return CADRE_OK;
+    }
+    cadre_status status =
+        composite->kind == CADRE_COMPOSITE_RAGGED
+            ? ragged_splits_join(last->tensor, last->sizes, last->count, &joined, error)
+            : sparse_indices_join(
+                  parts[0].tensor, last->tensor, parts[0].sizes, parts[0].count, &joined, error);
+    if (status == CADRE_OK) {
+        cadre_tensor_release(last->tensor);
+        last->tensor = joined;
+    }
+    return status;
+}
+
+/* The components of one value, into the places of local replica 0. */
+static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
+    struct gathering *gathering, const struct composite *composite, struct cadre_error *error)
+{
+    struct gathered parts[COMPOSITE_PARTS_MAX] = {{0}};
+    cadre_status status = CADRE_OK;
+    CADRE_ASSERT(composite->count <= COMPOSITE_PARTS_MAX);
+    for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
+        const uint32_t component = composite->first + i;
+        status =
+            gather_component(strategy, local, *per_replica_at(gathering->value, component, local),
+                (uint32_t)gathering->axis, component, &parts[i], error);
+    }
+    if (status == CADRE_OK && local == 0) {
+        status = join_parts(composite, parts, error);
+    }
+    for (uint32_t i = 0; i < composite->count; i++) {
+        if (status == CADRE_OK && local == 0) {
+            gathering->results[composite->first + i] = parts[i].tensor;
+            parts[i].tensor = NULL;
+        }
+        gathered_clear(&parts[i]);
+    }
+    return status;
 }
 
 static cadre_status gather_here(
@@ -104,16 +168,31 @@ static cadre_status gather_here(
     if (local == 0) { /* an attempt before this one may have got so far */
         results_release(gathering);
     }
-    for (uint32_t i = 0; i < gathering->value->components; i++) {
-        const cadre_tensor *own = *per_replica_at(gathering->value, i, local);
-        cadre_tensor *result = NULL;
-        CADRE_TRY(
-            gather_component(strategy, local, own, (uint32_t)gathering->axis, i, &result, error));
-        CADRE_ASSERT(result != NULL);
-        if (local == 0) {
-            gathering->results[i] = result;
-        } else {
-            cadre_tensor_release(result);
+    const cadre_element own = per_replica_element(gathering->value, local);
+    struct composite at = {.count = 0};
+    for (uint32_t i = 0; i < own.count; i += at.count) {
+        at = composite_of_element(&own, i);
+        CADRE_TRY(gather_value(strategy, local, gathering, &at, error));
+    }
+    return CADRE_OK;
+}
+
+/* A ragged or sparse value is joined by rows. */
+static cadre_status check_composites(
+    const cadre_per_replica *value, int32_t axis, struct cadre_error *error)
+{
+    if (axis == 0) {
+        return shape_check_composites(value, error);
+    }
+    const cadre_element first = per_replica_element(value, 0);
+    for (uint32_t i = 0; i < first.count; i++) {
+        const struct composite at = composite_of_element(&first, i);
+        if (at.kind != CADRE_COMPOSITE_NONE) {
+            char text[COMPOSITE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%s of the value are gathered along axis 0 alone, their rows, and axis %d was "
+                "given",
+                composite_text(&at, text), (int)axis);
         }
     }
     return CADRE_OK;
@@ -155,6 +234,12 @@ static cadre_status gather(
     char shapes[STRATEGY_WHAT_BYTES - 40];
     cadre_per_replica *given = gathering->value;
     CADRE_TRY(values_on_host(given, &gathering->value, error));
+    cadre_status checked = check_composites(gathering->value, gathering->axis, error);
+    if (checked != CADRE_OK) {
+        cadre_per_replica_release(gathering->value);
+        gathering->value = given;
+        return checked;
+    }
     snprintf(what, sizeof what, "cadre_gather(axis %d) of %s", (int)gathering->axis,
         per_replica_text(gathering->value, shapes, sizeof shapes));
     cadre_status status = strategy_outside(strategy, what, gather_here, gathering, error);

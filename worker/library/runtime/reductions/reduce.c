@@ -229,6 +229,7 @@ static cadre_status check_value(const cadre_strategy *strategy, struct reduction
     cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
     CADRE_TRY(check_op(reduction->op, error));
     CADRE_TRY(shape_check_replicas(strategy, value, error));
+    CADRE_TRY(shape_check_plain(value, "reduced", error));
     for (uint32_t i = 0; i < value->components; i++) {
         const cadre_tensor *first = *per_replica_at(value, i, 0);
         enum mesh_dtype summed;

@@ -90,6 +90,7 @@ cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
             "%d is not a reduction; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
     CADRE_TRY(shape_check_replicas(strategy, value, error));
+    CADRE_TRY(shape_check_plain(value, "reduced", error));
     for (uint32_t i = 0; i < value->components; i++) {
         cadre_dtype dtype = cadre_tensor_dtype(*per_replica_at(value, i, 0));
         if (dtype < CADRE_F64 || dtype > CADRE_U8) {

@@ -2,6 +2,7 @@
 #include "worker/library/runtime/replica/collective_key.h"
 
 #include "common/pure/prng.h"
+#include "worker/library/device/tensor.h"
 
 uint64_t collective_key(uint64_t key, uint64_t number)
 {
@@ -20,7 +21,9 @@ uint64_t collective_key_tensor(uint64_t key, const cadre_tensor *tensor, uint32_
 {
     const int64_t *dims = cadre_tensor_dims(tensor);
     uint32_t rank = cadre_tensor_rank(tensor);
-    key = collective_key(key, (uint64_t)cadre_tensor_dtype(tensor) * (CADRE_RANK_MAX + 1) + rank);
+    uint64_t kind =
+        ((uint64_t)tensor_composite(tensor) << 32) + (uint64_t)cadre_tensor_dtype(tensor);
+    key = collective_key(key, kind * (CADRE_RANK_MAX + 1) + rank);
     for (uint32_t i = 0; i < rank; i++) {
         key = collective_key(key, i == but ? UINT64_MAX : (uint64_t)dims[i]);
     }

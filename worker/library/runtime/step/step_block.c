@@ -20,6 +20,7 @@ struct block_head {
 struct tensor_head {
     uint32_t dtype;
     uint32_t rank;
+    uint64_t composite;
     int64_t dims[CADRE_RANK_MAX];
     uint64_t bytes; /* that follow; of strings: for each its length and its bytes */
 };
@@ -68,6 +69,7 @@ static cadre_status write_tensor(
     struct tensor_head head = {0};
     head.dtype = (uint32_t)cadre_tensor_dtype(tensor);
     head.rank = cadre_tensor_rank(tensor);
+    head.composite = (uint64_t)tensor_composite(tensor);
     CADRE_ASSERT(head.rank <= CADRE_RANK_MAX);
     head.bytes = content_bytes(tensor);
     for (uint32_t i = 0; i < head.rank; i++) {
@@ -189,7 +191,7 @@ static cadre_status read_tensor(
     int64_t count = 0;
     size_t bytes = 0;
     if (!take(reading, &head, sizeof head) || head.rank > CADRE_RANK_MAX ||
-        head.bytes > reading->left) {
+        head.composite > CADRE_COMPOSITE_SPARSE || head.bytes > reading->left) {
         return broken(error);
     }
     cadre_dtype dtype = (cadre_dtype)head.dtype;
@@ -203,7 +205,9 @@ static cadre_status read_tensor(
     const uint8_t *from = reading->at;
     reading->at += bytes;
     reading->left -= bytes;
-    return tensor_from_data(dtype, head.rank, head.dims, from, ret_tensor, error);
+    CADRE_TRY(tensor_from_data(dtype, head.rank, head.dims, from, ret_tensor, error));
+    tensor_set_composite(*ret_tensor, (cadre_composite)head.composite);
+    return CADRE_OK;
 }
 
 static cadre_status read_name(

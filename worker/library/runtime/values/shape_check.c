@@ -2,6 +2,7 @@
 #include "worker/library/runtime/values/shape_check.h"
 
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/tensor.h"
 
 cadre_status shape_check_replicas(
@@ -51,6 +52,49 @@ cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
                 "equal in type and shape%s",
                 i, text_of(first, shape), text_of(other, another), done,
                 any ? ", but for the size along the axis" : "");
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status shape_check_plain(
+    const cadre_per_replica *value, const char *done, struct cadre_error *error)
+{
+    const cadre_element element = per_replica_element(value, 0);
+    for (uint32_t i = 0; i < element.count; i++) {
+        const struct composite composite = composite_of_element(&element, i);
+        if (composite.kind != CADRE_COMPOSITE_NONE) {
+            char text[COMPOSITE_TEXT_BYTES];
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "%s of the value cannot be %s, for the rows of replicas differ; return what a "
+                "replica function computes of its rows, or join them (cadre_gather)",
+                composite_text(&composite, text), done);
+        }
+    }
+    return CADRE_OK;
+}
+
+cadre_status shape_check_composites(const cadre_per_replica *value, struct cadre_error *error)
+{
+    const cadre_element first = per_replica_element(value, 0);
+    for (uint32_t replica = 0; replica < value->replicas; replica++) {
+        const cadre_element own = per_replica_element(value, replica);
+        struct composite at = {.count = 0};
+        for (uint32_t i = 0; i < own.count; i += at.count) {
+            const struct composite same = composite_of_element(&first, i);
+            char text[COMPOSITE_TEXT_BYTES];
+            at = composite_of_element(&own, i);
+            if (at.kind != same.kind) {
+                return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                    "%s of local replica 0 are not alike on local replica %u; all replicas give "
+                    "ragged, sparse or plain ones",
+                    composite_text(&same, text), replica);
+            }
+            cadre_status status = composite_check(at.kind, own.tensors + i, error);
+            if (status != CADRE_OK) {
+                return cadre_error_wrap(
+                    error, status, "%s of local replica %u", composite_text(&at, text), replica);
+            }
         }
     }
     return CADRE_OK;

@@ -19,4 +19,13 @@ cadre_status shape_check_replicas(
 cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
     const bool along[CADRE_RANK_MAX], const char *done, struct cadre_error *error);
 
+/* INVALID_ARGUMENT: there are ragged or sparse components, which are not `done`. */
+cadre_status shape_check_plain(
+    const cadre_per_replica *value, const char *done, struct cadre_error *error);
+
+/* INVALID_ARGUMENT: the local replicas differ in which components are ragged or sparse, or parts of
+ * them do not belong together. They are in the memory of the host.
+ */
+cadre_status shape_check_composites(const cadre_per_replica *value, struct cadre_error *error);
+
 #endif

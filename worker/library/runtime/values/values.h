@@ -96,6 +96,9 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components);
 /* The place of one tensor. */
 cadre_tensor **per_replica_at(cadre_per_replica *value, uint32_t component, uint32_t replica);
 
+/* The tensors of one replica, borrowed. */
+cadre_element per_replica_element(const cadre_per_replica *value, uint32_t replica);
+
 /* Whether each component is the same tensor on all replicas. */
 bool per_replica_all_plain(const cadre_per_replica *value);
 

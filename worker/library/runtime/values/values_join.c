@@ -287,6 +287,17 @@ bool cadre_per_replica_is_plain(const cadre_per_replica *value, uint32_t compone
     return plain;
 }
 
+cadre_element per_replica_element(const cadre_per_replica *value, uint32_t replica)
+{
+    cadre_element element = {.count = value->components};
+    CADRE_ASSERT(value->components <= CADRE_ELEMENT_TENSORS_MAX);
+    CADRE_ASSERT(replica < value->replicas);
+    for (uint32_t i = 0; i < value->components; i++) {
+        element.tensors[i] = cadre_local_results(value, i)[replica];
+    }
+    return element;
+}
+
 bool per_replica_all_plain(const cadre_per_replica *value)
 {
     bool plain = true;

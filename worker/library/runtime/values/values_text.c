@@ -1,25 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Per-replica values as TensorFlow prints them. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/values/values.h"
 
-static cadre_status write_component(const cadre_per_replica *value, uint32_t component,
-    enum tensor_form form, FILE *to, struct cadre_error *error)
+/* One replica's. */
+static cadre_status write_own(const cadre_per_replica *value, const struct composite *composite,
+    uint32_t replica, enum tensor_form form, FILE *to, struct cadre_error *error)
 {
-    cadre_tensor *const *tensors = cadre_local_results(value, component);
-    if (cadre_per_replica_is_plain(value, component)) {
-        return tensor_text(tensors[0], form, to, error);
+    const cadre_element element = per_replica_element(value, replica);
+    cadre_tensor *const *parts = element.tensors + composite->first;
+    return composite->kind == CADRE_COMPOSITE_NONE
+               ? tensor_text(parts[0], form, to, error)
+               : composite_print(composite->kind, parts, to, error);
+}
+
+static cadre_status write_component(const cadre_per_replica *value,
+    const struct composite *composite, enum tensor_form form, FILE *to, struct cadre_error *error)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < composite->count; i++) {
+        plain = plain && cadre_per_replica_is_plain(value, composite->first + i);
+    }
+    if (plain) {
+        return write_own(value, composite, 0, form, to, error);
     }
     fputs("PerReplica:{\n", to);
     for (uint32_t i = 0; i < value->replicas; i++) {
         fprintf(to, "%s  %u: ", i == 0 ? "" : ",\n", i);
-        CADRE_TRY(tensor_text(tensors[i], form, to, error));
+        CADRE_TRY(write_own(value, composite, i, form, to, error));
     }
     fputs("\n}", to);
     return CADRE_OK;
@@ -30,7 +46,8 @@ static cadre_status write_component(const cadre_per_replica *value, uint32_t com
 /* Components first .. end - 1, and `rest` of the name of each: what is left of its path here. */
 struct structure {
     const cadre_per_replica *value;
-    const char **rest; /* by component */
+    cadre_element element; /* of its first replica */
+    const char **rest;     /* by component */
     uint32_t first;
     uint32_t end;
 };
@@ -83,10 +100,13 @@ static cadre_status write_structure(
         if (!tuple) {
             fprintf(to, "'%.*s': ", (int)bytes, structure->rest[at]);
         }
-        if (structure->rest[at][bytes] == '\0') {
-            CADRE_TRY(write_component(structure->value, at, TENSOR_FORM_REPR, to, error));
+        const struct composite composite = composite_of_element(&structure->element, at);
+        const bool whole = composite.count > 1 && composite.count == end - at;
+        if (structure->rest[at][bytes] == '\0' || whole) {
+            CADRE_TRY(write_component(structure->value, &composite, TENSOR_FORM_REPR, to, error));
         } else {
-            const struct structure inner = {structure->value, structure->rest, at, end};
+            const struct structure inner = {
+                structure->value, structure->element, structure->rest, at, end};
             for (uint32_t i = at; i < end; i++) {
                 structure->rest[i] += bytes + 1;
             }
@@ -101,24 +121,26 @@ static cadre_status write_structure(
 static cadre_status write_value(const void *of, FILE *to, struct cadre_error *error)
 {
     const cadre_per_replica *value = of;
+    const cadre_element first = per_replica_element(value, 0);
+    struct composite at = composite_of_element(&first, 0);
     const char *rest[CADRE_ELEMENT_TENSORS_MAX];
     bool named = value->names != NULL;
-    CADRE_ASSERT(value->components <= CADRE_ELEMENT_TENSORS_MAX);
-    if (value->components == 1) {
-        return write_component(value, 0, TENSOR_FORM_STR, to, error);
+    if (value->components == at.count) {
+        return write_component(value, &at, TENSOR_FORM_STR, to, error);
     }
     for (uint32_t i = 0; named && i < value->components; i++) {
         rest[i] = value->names[i];
         named = rest[i] != NULL;
     }
     if (named) {
-        const struct structure whole = {value, rest, 0, value->components};
+        const struct structure whole = {value, first, rest, 0, value->components};
         return write_structure(&whole, to, error);
     }
     fputc('(', to);
-    for (uint32_t i = 0; i < value->components; i++) {
+    for (uint32_t i = 0; i < value->components; i += at.count) {
+        at = composite_of_element(&first, i);
         fputs(i == 0 ? "" : ", ", to);
-        CADRE_TRY(write_component(value, i, TENSOR_FORM_REPR, to, error));
+        CADRE_TRY(write_component(value, &at, TENSOR_FORM_REPR, to, error));
     }
     fputc(')', to);
     return CADRE_OK;
