@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "areas.h"
+#include "composites.h"
 #include "replicas.h"
 
 static cadre_strategy *strategy_for(struct conformance_case *self, size_t replicas)
@@ -115,6 +116,10 @@ void area_reduce(struct conformance_case *self)
     cadre_status status = CADRE_OK;
     cadre_tensor *result = NULL;
     bool told = true;
+    if (json_object_get(self->given, "kind") != NULL) {
+        composites_reduce(self);
+        return;
+    }
     if (!json_is_array(values) || json_array_size(values) == 0) {
         case_skip(self, "no values of replicas");
         return;
@@ -349,6 +354,10 @@ void area_gather(struct conformance_case *self)
     cadre_dtype dtype;
     int32_t axes[CADRE_RANK_MAX];
     uint32_t count = 0;
+    if (json_object_get(self->given, "kind") != NULL) {
+        composites_gather(self);
+        return;
+    }
     if (!case_knows(self, self->given, known) || !take_axes(self, axis, axes, &count) ||
         !case_dtype(self, self->given, case_dtype_of(values), &dtype)) {
         return;

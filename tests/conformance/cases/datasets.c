@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "datasets.h"
 
+#include "composites.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,7 +438,7 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
     struct case_dataset *dataset)
 {
     static const char *const known[] = {"op", "size", "drop_remainder", "count", "num", "index",
-        "fn", "buffer", "start", "dataset", "seed", NULL};
+        "fn", "buffer", "start", "dataset", "seed", "row_shape", NULL};
     const char *name = json_string_value(json_object_get(op, "op"));
     const char *function = json_string_value(json_object_get(op, "fn"));
     bool counted = false;
@@ -446,6 +448,10 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
     if (!case_knows(self, op, known) || !apply_counted(self, name, op, &dataset->data, &counted) ||
         counted) {
         return counted && self->verdict == VERDICT_PASSED;
+    }
+    bool known_here = false;
+    if (!composites_apply(self, name, op, dataset, &known_here) || known_here) {
+        return self->verdict == VERDICT_PASSED;
     }
     if (strcmp(name, "batch") == 0 || strcmp(name, "padded_batch") == 0) {
         return batch(self, name, op, &dataset->data);
@@ -467,6 +473,7 @@ static bool apply(struct conformance_case *self, const json_t *op, cadre_dtype r
         return concatenate(self, op, reals, &dataset->data);
     }
     if (strcmp(name, "unbatch") == 0) {
+        composites_unbatch(dataset->structure);
         dataset->data = cadre_dataset_unbatch(dataset->data);
         return true;
     }

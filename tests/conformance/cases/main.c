@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "areas.h"
+#include "composites.h"
 
 #define ERRORS "error", "raises"
 #define STEPS  "steps", "steps_prefix", "then", ERRORS
@@ -44,6 +45,7 @@ static const struct {
         {"accepted", "runs_on_logical_device", "pieces", "pieces_per_dim", "copies", "result",
             "each", ERRORS}},
     {"lookup", area_lookup, {STEPS, "values", "size"}},
+    {"print", area_print, {"text", ERRORS}},
     {"partitioner", area_partitioner, {"results", ERRORS}},
     {"preprocessing", area_preprocessing, {"values", "vocabulary", "dtype", "one_of", ERRORS}},
     {"ps_placement", area_ps_placement, {"ps_task", "shards", ERRORS}},

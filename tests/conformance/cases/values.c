@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cadre/composite.h"
 #include "worker/library/preprocessing/reals.h"
 
 /* --- to JSON --- */
@@ -65,11 +66,37 @@ json_t *value_of_tensor(const cadre_tensor *tensor)
     return part(tensor, 0, &next);
 }
 
+/* A list of its rows. */
+static json_t *value_of_ragged(cadre_tensor *const parts[])
+{
+    json_t *rows = json_array();
+    for (int64_t i = 0; i + 1 < cadre_tensor_rows(parts[1]); i++) {
+        cadre_tensor *row = NULL;
+        json_t *value = json_null();
+        if (cadre_ragged_row(parts[0], parts[1], i, &row) == CADRE_OK) {
+            value = value_of_tensor(row);
+        }
+        cadre_tensor_release(row);
+        json_array_append_new(rows, value);
+    }
+    return rows;
+}
+
+static json_t *value_of_sparse(cadre_tensor *const parts[])
+{
+    return json_pack("{s:o, s:o, s:o}", "indices", value_of_tensor(parts[0]), "values",
+        value_of_tensor(parts[1]), "dense_shape", value_of_tensor(parts[2]));
+}
+
 static json_t *nested(cadre_tensor *const tensors[], const char **structure, size_t *component)
 {
     if (**structure != '(') {
-        (*structure)++;
-        return value_of_tensor(tensors[(*component)++]);
+        cadre_tensor *const *parts = tensors + *component;
+        const char kind = *(*structure)++;
+        *component += kind == STRUCTURE_SPARSE ? 3 : kind == STRUCTURE_RAGGED ? 2 : 1;
+        return kind == STRUCTURE_SPARSE   ? value_of_sparse(parts)
+               : kind == STRUCTURE_RAGGED ? value_of_ragged(parts)
+                                          : value_of_tensor(parts[0]);
     }
     json_t *list = json_array();
     (*structure)++;

@@ -20,8 +20,12 @@ bool value_to_tensor(const json_t *value, cadre_dtype reals, cadre_tensor **ret_
 /* The same where integers are to be reals too: they stand among others that are. */
 bool value_to_real_tensor(const json_t *value, cadre_dtype reals, cadre_tensor **ret_tensor);
 
-/* How the components of an element are nested: "x" one of them, "(" ... ")" a tuple. */
-#define STRUCTURE_BYTES 256
+/* How the components of an element are nested: a letter one of them, or a ragged or sparse value's,
+ * which are several; "(" ... ")" a tuple. */
+#define STRUCTURE_BYTES  256
+#define STRUCTURE_PLAIN  'x'
+#define STRUCTURE_RAGGED 'r'
+#define STRUCTURE_SPARSE 's'
 
 /* A new reference: one component's value, or a list of a tuple's parts. `tensors` are the
  * components in order. */
