@@ -178,14 +178,11 @@ static cadre_status gather_here(
 }
 
 /* A ragged or sparse value is joined by rows. */
-static cadre_status check_composites(
+static cadre_status check_axis(
     const cadre_per_replica *value, int32_t axis, struct cadre_error *error)
 {
-    if (axis == 0) {
-        return shape_check_composites(value, error);
-    }
     const cadre_element first = per_replica_element(value, 0);
-    for (uint32_t i = 0; i < first.count; i++) {
+    for (uint32_t i = 0; i < first.count && axis != 0; i++) {
         const struct composite at = composite_of_element(&first, i);
         if (at.kind != CADRE_COMPOSITE_NONE) {
             char text[COMPOSITE_TEXT_BYTES];
@@ -202,6 +199,7 @@ static cadre_status check(
     const cadre_strategy *strategy, const struct gathering *gathering, struct cadre_error *error)
 {
     CADRE_TRY(shape_check_replicas(strategy, gathering->value, error));
+    CADRE_TRY(check_axis(gathering->value, gathering->axis, error));
     for (uint32_t i = 0; i < gathering->value->components; i++) {
         const cadre_tensor *first = *per_replica_at(gathering->value, i, 0);
         int64_t rank = cadre_tensor_rank(first);
@@ -234,7 +232,7 @@ static cadre_status gather(
     char shapes[STRATEGY_WHAT_BYTES - 40];
     cadre_per_replica *given = gathering->value;
     CADRE_TRY(values_on_host(given, &gathering->value, error));
-    cadre_status checked = check_composites(gathering->value, gathering->axis, error);
+    cadre_status checked = shape_check_composites(gathering->value, error);
     if (checked != CADRE_OK) {
         cadre_per_replica_release(gathering->value);
         gathering->value = given;
