@@ -8,6 +8,7 @@
 #include "cadre/composite.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
+#include "tests/unit/input/scratch.h"
 
 /* tf.range(x). */
 static cadre_status count_up(const cadre_element *in, cadre_element *ret_out, void *user)
@@ -46,8 +47,7 @@ static void the_last_batch_and_other_components(void **state)
     cadre_dataset *data = cadre_dataset_ragged_batch(cadre_dataset_zip(pair, 2), 2, false);
     expect_spec(data, "i64 [?] i64 [?] i64 [?]");
     expect_consistent(data);
-    cadre_dataset *dropped =
-        cadre_dataset_ragged_batch(cadre_dataset_retain(vectors(1, 6)), 2, true);
+    cadre_dataset *dropped = cadre_dataset_ragged_batch(vectors(1, 6), 2, true);
     expect_spec(dropped, "i64 [?] i64 [3]");
     expect_consistent(dropped);
     cadre_element_spec spec;
@@ -78,8 +78,26 @@ static void behind_shuffles_and_caches(void **state)
     expect_consistent(shuffled);
     cadre_dataset_release(shuffled);
     data = cadre_dataset_ragged_batch(in_order_only(vectors(0, 7)), 3, false);
-    expect_consistent(cadre_dataset_retain(data));
+    expect_consistent(data);
     cadre_dataset_release(data);
+}
+
+/* What was held in a buffer or a file is as ragged as before: its rows are found again. */
+static void marks_are_kept(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("ragged");
+    cadre_dataset *data = cadre_dataset_ragged_batch(vectors(0, 9), 2, false);
+    cadre_dataset *shuffled = cadre_dataset_shuffle(cadre_dataset_retain(data), 3, 3, NULL);
+    shuffled = cadre_dataset_unbatch(cadre_dataset_prefetch(shuffled, 2));
+    expect_consistent(shuffled);
+    cadre_dataset_release(shuffled);
+    for (int time = 0; time < 2; time++) { /* written, read */
+        expect_elements(
+            cadre_dataset_unbatch(cadre_dataset_cache(cadre_dataset_retain(data), path)),
+            "[] [0] [0 1] [0 1 2] [0 1 2 3] [0 1 2 3 4] [0 1 2 3 4 5] [0 1 2 3 4 5 6] "
+            "[0 1 2 3 4 5 6 7]");
+    }
     cadre_dataset_release(data);
 }
 
@@ -298,6 +316,7 @@ int main(void)
         cmocka_unit_test(documented_example),
         cmocka_unit_test(the_last_batch_and_other_components),
         cmocka_unit_test(behind_shuffles_and_caches),
+        cmocka_unit_test(marks_are_kept),
         cmocka_unit_test(pieces),
         cmocka_unit_test(sparse_pieces),
         cmocka_unit_test(more_dimensions),
@@ -306,5 +325,5 @@ int main(void)
         cmocka_unit_test(batches_of_batches_are_refused),
         cmocka_unit_test(wrong_calls),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -28,8 +28,7 @@ static cadre_status count_up(const cadre_element *in, cadre_element *ret_out, vo
 static cadre_dataset *rows(bool ragged, int64_t size)
 {
     const cadre_tensor_spec most = {.rank = 1, .dims = {ROWS}};
-    cadre_dataset *data =
-        cadre_dataset_map(cadre_dataset_range(0, ROWS, 1), count_up, NULL, NULL);
+    cadre_dataset *data = cadre_dataset_map(cadre_dataset_range(0, ROWS, 1), count_up, NULL, NULL);
     return ragged ? cadre_dataset_ragged_batch(data, size, false)
                   : cadre_dataset_sparse_batch(data, size, &most, false);
 }
@@ -150,8 +149,8 @@ static void batches_are_printed(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
-    cadre_dataset *const both[] = {cadre_dataset_unbatch(rows(true, 5)),
-        cadre_dataset_range(0, ROWS, 1)};
+    cadre_dataset *const both[] = {
+        cadre_dataset_unbatch(rows(true, 5)), cadre_dataset_range(0, ROWS, 1)};
     cadre_dataset *zipped = cadre_dataset_ragged_batch(cadre_dataset_zip(both, 2), 4, false);
     cadre_distributed_dataset *data = NULL;
     cadre_distributed_dataset *pairs = NULL;
@@ -209,12 +208,12 @@ static void outputs_may_be_ragged(void **state)
     const int64_t splits[] = {0, 0, 1, 3, 6};
     assert_int_equal(cadre_tensor_bytes(results[1]), sizeof splits);
     assert_memory_equal(cadre_tensor_const_data(results[1]), splits, sizeof splits);
+    cadre_tensor_release(results[0]);
+    cadre_tensor_release(results[1]);
     assert_public_error(cadre_reduce_values(strategy, CADRE_SUM, joined, NULL, 0, results),
         CADRE_INVALID_ARGUMENT,
         "components 0 to 1 (ragged) of the value cannot be reduced, for the rows of replicas "
         "differ; return what a replica function computes of its rows, or join them (cadre_gather)");
-    cadre_tensor_release(results[0]);
-    cadre_tensor_release(results[1]);
     cadre_per_replica *reduced = NULL;
     assert_public_error(cadre_reduce_to(strategy, CADRE_SUM, joined, NULL, &reduced),
         CADRE_INVALID_ARGUMENT, "cannot be reduced");
