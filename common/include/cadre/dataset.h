@@ -41,7 +41,7 @@ typedef struct cadre_dataset cadre_dataset;
 typedef struct cadre_iterator cadre_iterator;
 
 /* One element: 1 to CADRE_ELEMENT_TENSORS_MAX components. Whoever fills it gives one reference of
- * each tensor.
+ * each tensor. Several of them may be one ragged or sparse value (cadre/composite.h).
  *
  * What are dicts and tuples elsewhere is flat here, with names beside it: component i is called
  * names[i]. A component of a structure in a structure has its path for a name, with '/' between:

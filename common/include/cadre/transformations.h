@@ -43,8 +43,9 @@ typedef cadre_status (*cadre_reduce_function)(
 
 typedef struct cadre_map_options {
     /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. Its names
-     * are those of the components. NULL: found by calling the function for the first two elements,
-     * when it is first needed; sizes that first differ later must be declared. Copied. */
+     * are those of the components; row splits and dense shapes say so in `composite`. NULL: found
+     * by calling the function for the first two elements, when it is first needed; sizes that first
+     * differ later must be declared. Copied. */
     const cadre_element_spec *output;
     int32_t parallel; /* calls at a time; 0 and 1: one; or CADRE_PARALLEL_AUTO */
     bool unordered;   /* whatever is done first comes first, in plain reading; distributed input

@@ -43,6 +43,8 @@ enum step {
     INTERLEAVE_PARALLEL,
     BATCH,
     PADDED_BATCH,
+    RAGGED_BATCH,
+    SPARSE_BATCH,
     UNBATCH,
     PREFETCH,
     ASSERT_CARDINALITY,
@@ -58,8 +60,8 @@ enum step {
 static const char *const step_names[STEPS] = {"range", "slices", "tensors", "text", "records",
     "names", "map", "map_parallel", "ragged", "filter", "enumerate", "cache", "unique", "shuffle",
     "shuffle_all", "take", "skip", "shard", "repeat", "repeat_take", "flat_map", "interleave",
-    "interleave_parallel", "batch", "padded_batch", "unbatch", "prefetch", "assert_cardinality",
-    "options", "named", "twice", "zip", "concatenate"};
+    "interleave_parallel", "batch", "padded_batch", "ragged_batch", "sparse_batch", "unbatch",
+    "prefetch", "assert_cardinality", "options", "named", "twice", "zip", "concatenate"};
 
 /* --- the functions of the program --- */
 
@@ -134,6 +136,7 @@ static cadre_status expand(const cadre_element *in, cadre_dataset **ret_data, vo
     for (uint32_t i = 0; i < in->count; i++) {
         spec.tensors[i].dtype = cadre_tensor_dtype(in->tensors[i]);
         spec.tensors[i].rank = cadre_tensor_rank(in->tensors[i]);
+        spec.tensors[i].composite = tensor_composite(in->tensors[i]);
         for (uint32_t axis = 0; axis < spec.tensors[i].rank; axis++) {
             spec.tensors[i].dims[axis] = CADRE_DIMENSION_ANY;
         }
@@ -270,6 +273,8 @@ static cadre_dataset *of_one(enum step step, cadre_dataset *data, uint32_t with)
         .block_length = 1 + with / 4 % 3,
         .parallel = step == INTERLEAVE_PARALLEL ? 1 + (int32_t)(with / 12 % 3) : 0};
     const cadre_dataset_options options = {.deterministic = with % 2 == 0};
+    const cadre_tensor_spec any_row = {
+        .rank = 1 + with / 20 % 2, .dims = {CADRE_DIMENSION_ANY, CADRE_DIMENSION_ANY}};
     switch (step) {
     case FLAT_MAP:
         return cadre_dataset_flat_map(data, expand, NULL);
@@ -280,6 +285,10 @@ static cadre_dataset *of_one(enum step step, cadre_dataset *data, uint32_t with)
         return cadre_dataset_batch(data, 1 + with % 5, with / 5 % 4 == 0);
     case PADDED_BATCH:
         return cadre_dataset_padded_batch(data, 1 + with % 5, NULL, with / 5 % 4 == 0);
+    case RAGGED_BATCH:
+        return cadre_dataset_ragged_batch(data, 1 + with % 5, with / 5 % 4 == 0);
+    case SPARSE_BATCH:
+        return cadre_dataset_sparse_batch(data, 1 + with % 5, &any_row, with / 5 % 4 == 0);
     case UNBATCH:
         return cadre_dataset_unbatch(data);
     case PREFETCH:

@@ -374,7 +374,7 @@ cadre_composite tensor_composite(const cadre_tensor *tensor)
 void tensor_set_composite(cadre_tensor *tensor, cadre_composite composite)
 {
     CADRE_ASSERT(composite <= CADRE_COMPOSITE_SPARSE);
-    tensor->composite = (uint8_t)composite;
+    tensor->composite = (uint8_t)(composite & 0xf);
 }
 
 cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor)

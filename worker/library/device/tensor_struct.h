@@ -21,10 +21,10 @@ struct cadre_tensor {
     _Atomic uint64_t references; /* all in the lower half, the library's in the upper one */
     cadre_dtype dtype;
     uint8_t rank;
-    uint8_t processor; /* of the host, that it is of; 0 of one on a device */
-    uint8_t elements;  /* enum tensor_elements */
-    uint8_t kind;      /* of the block that this header begins: enum tensor_memory_kind */
-    uint8_t composite; /* cadre_composite: what it and those before it are together */
+    uint8_t processor;     /* of the host, that it is of; 0 of one on a device */
+    uint8_t elements : 4;  /* enum tensor_elements */
+    uint8_t composite : 4; /* cadre_composite: what it and those before it are together */
+    uint8_t kind;          /* of the block that this header begins: enum tensor_memory_kind */
     int64_t dims[CADRE_RANK_MAX];
     int64_t count;
     size_t bytes;
@@ -35,6 +35,7 @@ struct cadre_tensor {
 };
 
 _Static_assert(CADRE_RANK_MAX <= UINT8_MAX, "a rank fits its field");
+_Static_assert(sizeof(struct cadre_tensor) <= 128, "a header is two cache lines");
 
 /* One over memory of the program, which gets it back when the last reference goes. */
 struct tensor_over {
