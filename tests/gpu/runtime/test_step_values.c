@@ -3,6 +3,7 @@
  * what they hold on the CPU. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -251,6 +252,52 @@ static void batches_are_where_they_are_to_be(void **state)
     compare_reading(&placed);
 }
 
+static cadre_status count_up(const cadre_element *in, cadre_element *out, void *user)
+{
+    (void)user;
+    const int64_t count = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]) % 4;
+    out->count = 1;
+    return cadre_tensor_create(CADRE_I64, 1, &count, &out->tensors[0]);
+}
+
+/* The first batch of unequal rows, printed, and how its rows are joined. */
+static void look_at_rows(cadre_strategy *strategy, char **ret_text, cadre_tensor *ret_parts[2])
+{
+    cadre_distributed_dataset *data;
+    cadre_per_replica *batch;
+    size_t bytes = 0;
+    cadre_dataset *rows = cadre_dataset_map(cadre_dataset_range(0, ROWS, 1), count_up, NULL, NULL);
+    rows = cadre_dataset_ragged_batch(rows, BATCH, false);
+    assert_public_ok(cadre_distribute_dataset(strategy, rows, NULL, &data));
+    assert_true(cadre_next_epoch(data, 1, NULL));
+    assert_public_ok(cadre_next(data, &batch));
+    FILE *to = open_memstream(ret_text, &bytes);
+    assert_non_null(to);
+    assert_public_ok(cadre_value_print(batch, to));
+    fclose(to);
+    assert_public_ok(cadre_gather(strategy, batch, 0, ret_parts));
+}
+
+static void unequal_rows_are_the_same(void **state)
+{
+    (void)state;
+    cadre_strategy *strategies[2] = {step_strategy_gpus(), step_strategy_cpus()};
+    cadre_tensor *parts[2][2];
+    char *texts[2];
+    for (int i = 0; i < 2; i++) {
+        look_at_rows(strategies[i], &texts[i], parts[i]);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    assert_non_null(strstr(texts[0], "<RaggedTensor"));
+    for (int i = 0; i < 2; i++) {
+        step_assert_same(parts[0][i], parts[1][i]);
+        cadre_tensor_release(parts[0][i]);
+        cadre_tensor_release(parts[1][i]);
+        free(texts[i]);
+        cadre_strategy_release(strategies[i]);
+    }
+}
+
 /* Batches that nobody runs, and that outlive what is read behind them. */
 static void batches_that_are_passed_over_are_no_trouble(void **state)
 {
@@ -395,6 +442,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_replica_knows_its_device),
         cmocka_unit_test(gpus_that_are_not_connected_are_told_of_once),
         cmocka_unit_test(batches_are_where_they_are_to_be),
+        cmocka_unit_test(unequal_rows_are_the_same),
         cmocka_unit_test(batches_that_are_passed_over_are_no_trouble),
         cmocka_unit_test(the_steady_state_asks_for_no_memory),
         cmocka_unit_test(values_of_devices_are_combined_on_the_host),
