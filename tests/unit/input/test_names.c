@@ -255,9 +255,36 @@ static void many_names_are_cut(void **state)
     assert_in_range(strlen(text), NAMES_TEXT_BYTES / 2, NAMES_TEXT_BYTES - 1);
 }
 
+static cadre_status any_vector(const cadre_element *in, cadre_element *ret_out, void *user)
+{
+    (void)user;
+    const int64_t size = *(const int64_t *)cadre_tensor_const_data(in->tensors[0]);
+    ret_out->count = 1;
+    return cadre_tensor_create(CADRE_I64, 1, &size, &ret_out->tensors[0]);
+}
+
+/* Ragged and sparse values are several components, parts of what they were made of. */
+static void parts_of_composite_values(void **state)
+{
+    (void)state;
+    const char *const names[] = {"words"};
+    const cadre_tensor_spec any = {.rank = 1, .dims = {CADRE_DIMENSION_ANY}};
+    cadre_dataset *data = cadre_dataset_map(cadre_dataset_range(0, 4, 1), any_vector, NULL, NULL);
+    data = cadre_dataset_named(data, names, 1);
+    expect_names(cadre_dataset_sparse_batch(cadre_dataset_retain(data), 2, &any, false),
+        "'words/indices', 'words/values', 'words/dense_shape'");
+    cadre_dataset *const both[] = {cadre_dataset_range(0, 4, 1), cadre_dataset_retain(data)};
+    expect_names(cadre_dataset_ragged_batch(cadre_dataset_zip(both, 2), 2, false),
+        "'0', '1/words/values', '1/words/row_splits'");
+    data = cadre_dataset_ragged_batch(data, 2, false);
+    expect_names(cadre_dataset_retain(data), "'words/values', 'words/row_splits'");
+    expect_names(cadre_dataset_unbatch(data), "'words'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_composite_values),
         cmocka_unit_test(names_go_through_what_changes_no_component),
         cmocka_unit_test(tuples_are_named_by_their_numbers),
         cmocka_unit_test(the_last_names_hold),

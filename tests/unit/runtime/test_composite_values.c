@@ -151,8 +151,13 @@ static void batches_are_printed(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_dataset *const both[] = {
         cadre_dataset_unbatch(rows(true, 5)), cadre_dataset_range(0, ROWS, 1)};
-    cadre_dataset *zipped = cadre_dataset_ragged_batch(cadre_dataset_zip(both, 2), 4, false);
+    const char *const names[] = {"words", "number"};
+    cadre_dataset *zipped = cadre_dataset_zip(both, 2);
+    cadre_dataset *called = cadre_dataset_named(cadre_dataset_retain(zipped), names, 2);
+    called = cadre_dataset_ragged_batch(called, 4, false);
+    zipped = cadre_dataset_ragged_batch(zipped, 4, false);
     cadre_distributed_dataset *data = NULL;
+    cadre_distributed_dataset *dicts = NULL;
     cadre_distributed_dataset *pairs = NULL;
     cadre_per_replica *batch = NULL;
     assert_public_ok(cadre_distribute_dataset(strategy, rows(true, 4), NULL, &data));
@@ -172,6 +177,16 @@ static void batches_are_printed(void **state)
                        "  0: <cadre_tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>,\n"
                        "  1: <cadre_tensor: shape=(2,), dtype=int64, numpy=array([2, 3])>\n"
                        "})\n");
+    assert_public_ok(cadre_distribute_dataset(strategy, called, NULL, &dicts));
+    assert_true(cadre_next_epoch(dicts, 1, NULL));
+    assert_public_ok(cadre_next(dicts, &batch));
+    expect_text(batch, "{'words': PerReplica:{\n"
+                       "  0: <RaggedTensor [[], [0]]>,\n"
+                       "  1: <RaggedTensor [[0, 1], [0, 1, 2]]>\n"
+                       "}, 'number': PerReplica:{\n"
+                       "  0: <cadre_tensor: shape=(2,), dtype=int64, numpy=array([0, 1])>,\n"
+                       "  1: <cadre_tensor: shape=(2,), dtype=int64, numpy=array([2, 3])>\n"
+                       "}}\n");
     cadre_element_spec spec;
     assert_public_ok(cadre_distributed_spec(data, &spec));
     assert_int_equal(spec.count, 2);
