@@ -12,6 +12,10 @@
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
 #define AGENT_PROTOCOL_VERSION 4
 
+/* Places for tasks that an agent has: for those that run, and for those that are still being
+ * killed, or ended and are remembered until they are collected. A start beyond that is refused. */
+#define AGENT_PLACES(slots) (2 * (slots))
+
 /* ---- agent -> coordinator ---- */
 
 struct agent_hello {
@@ -25,7 +29,7 @@ struct agent_hello {
     uint64_t memory_bytes;
     uint64_t orphan_us; /* without a coordinator for so long, it ends its tasks; 0: not told */
     bool draining;      /* takes no new tasks, as AGENT_UP_DRAINING says it later */
-    const struct task_ref *tasks; /* that still run here */
+    const struct task_ref *tasks; /* that have a place here */
     size_t task_count;
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
     size_t kept_count;

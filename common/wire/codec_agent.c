@@ -195,7 +195,7 @@ static void fill_agent_up(
 static void take_kept(
     struct taker *taker, const Cadre__V1__AgentHello *wire, struct agent_hello *ret_hello)
 {
-    if (!take_count(taker, "AgentHello.kept", wire->n_kept, 2 * LIMIT_SLOTS_PER_WORKER)) {
+    if (!take_count(taker, "AgentHello.kept", wire->n_kept, AGENT_PLACES(LIMIT_SLOTS_PER_WORKER))) {
         return;
     }
     struct job_id *kept = take_array(taker, wire->n_kept, sizeof *kept);

@@ -13,6 +13,7 @@ struct mesh;
 struct process;
 struct sim;
 struct task_plan;
+struct task_ref;
 struct task_release;
 
 /* ---- check.c: what is said and recorded ---- */
@@ -32,6 +33,7 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
 void check_enter(struct sim *sim, const struct process *process, uint64_t position);
 void check_applied(struct sim *sim, const struct process *process, uint64_t position);
 void check_left(struct sim *sim, const struct process *process);
+void check_started_on(struct sim *sim, uint32_t agent, struct task_ref ref);
 void check_running(struct sim *sim, uint32_t agent);
 
 /* ---- check_end.c: how it all ended ---- */

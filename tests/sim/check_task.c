@@ -132,6 +132,24 @@ void check_left(struct sim *sim, const struct process *process)
     }
 }
 
+void check_started_on(struct sim *sim, uint32_t agent, struct task_ref ref)
+{
+    uint32_t taken = 0;
+    struct agent_task_view view;
+    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
+        if (agent_core_task(sim->agents[agent].core, i, &view)) {
+            if (task_ref_equal(view.task, ref)) {
+                return; /* said twice */
+            }
+            taken += view.phase != AGENT_TASK_COLLECTED ? 1 : 0;
+        }
+    }
+    if (taken == AGENT_PLACES(sim->scenario.slots[agent])) {
+        broken(sim, "SLOTS", "job %llu task %u is started on w%u, which has no place left",
+            (ull)ref.job.n, ref.slot, agent);
+    }
+}
+
 void check_running(struct sim *sim, uint32_t agent)
 {
     uint32_t running = 0;

@@ -194,6 +194,10 @@ static void agent_hears(struct sim *sim, uint32_t index, struct message *message
         link_cut(sim, index, 1000);
         return;
     }
+    if (message->down.type == AGENT_DOWN_START &&
+        agent_core_linked(sim->agents[link->agent].core)) {
+        check_started_on(sim, link->agent, message->down.start.task);
+    }
     agent_step(sim, link->agent,
         &(struct agent_event){.type = AGENT_EVENT_DOWN, .down = &message->down}, message);
 }

@@ -27,10 +27,6 @@ struct agent_options {
     uint64_t grace_us;  /* SIGTERM to SIGKILL when the daemon drains or orphans */
 };
 
-/* Places for tasks: those that run, and those that ended and are remembered or still being killed.
- */
-#define AGENT_PLACES(slots) (2 * (slots))
-
 /* Datasets of local jobs that are remembered, to be said again: all of one job, and a few of each
  * of many. One beyond is said when it comes and not again. */
 #define AGENT_STREAMS(slots) (LIMIT_STREAMS + 4 * (slots))

@@ -13,6 +13,7 @@
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/proof.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -86,6 +87,9 @@ void task_collected(
             text_add(&text, collected->text);
         }
         task_collect(core, job, collected->task.slot);
+    }
+    if (task == NULL) {
+        worker_clears(core, worker);
     }
     if (told) {
         task_stop(core, worker, collected->task);

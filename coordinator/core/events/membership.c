@@ -51,9 +51,9 @@ static cadre_status hello_check(
         text_add(&text, ": use fewer with --gpus");
         return CADRE_INVALID_ARGUMENT;
     }
-    if (hello->task_count > 2 * LIMIT_SLOTS_PER_WORKER) {
+    if (hello->task_count > AGENT_PLACES(LIMIT_SLOTS_PER_WORKER)) {
         text_add(&text, "a worker holds at most ");
-        text_add_u64(&text, 2 * LIMIT_SLOTS_PER_WORKER);
+        text_add_u64(&text, AGENT_PLACES(LIMIT_SLOTS_PER_WORKER));
         text_add(&text, " tasks, not ");
         text_add_u64(&text, hello->task_count);
         return CADRE_INVALID_ARGUMENT;
@@ -100,23 +100,28 @@ static void worker_bind(
     CADRE_ASSERT(worker_by_link(core, link) == worker);
 }
 
-/* What the agent holds: those not wanted are ended. */
+/* What the agent holds: those not wanted are ended. Those of nobody take places until they are
+ * collected. */
 static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
 {
-    struct link_id link = core->workers[worker].link;
-    CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state == WORKER_CONNECTED);
+    w->leftovers = 0;
     for (size_t i = 0; i < hello->task_count; i++) {
         struct job *job;
         struct task *task = task_find(core, worker, hello->tasks[i], &job);
         bool unwanted = task == NULL ||
                         ((job->stopped || task->dismissed != DISMISSED_NOT) && !task->collected);
         if (unwanted) {
-            stray_add(core, link, hello->tasks[i]);
+            stray_add(core, w->link, hello->tasks[i]);
         }
         if (task != NULL) {
             task->listed_step = core->steps;
+        } else {
+            w->leftovers++;
         }
     }
+    worker_offer(core, worker);
     CADRE_ASSERT(core->stray_count <= STRAYS_MAX);
 }
 

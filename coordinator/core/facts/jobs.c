@@ -123,7 +123,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
 }
 
 /* Gives up what is left of its places; tasks that were not collected in time give their slots back
- * too. */
+ * too, but are on their worker yet. */
 static void job_leaves(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
@@ -135,6 +135,7 @@ static void job_leaves(struct core *core, struct job *job)
         if (worker != NONE && !task->collected) {
             CADRE_ASSERT(core->workers[worker].slots_used > 0);
             core->workers[worker].slots_used--;
+            core->workers[worker].leftovers++;
             worker_offer(core, worker);
         }
         party_leave(core, job, slot);

@@ -16,6 +16,16 @@ void worker_heard(struct core *core, uint32_t worker)
     core->workers[worker].heard_us = core->now_us;
 }
 
+void worker_clears(struct core *core, uint32_t worker)
+{
+    struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state == WORKER_CONNECTED);
+    if (w->leftovers > 0) { /* it may say so more often than it should */
+        w->leftovers--;
+        worker_offer(core, worker);
+    }
+}
+
 /* A new life of a daemon, not connected yet. */
 uint32_t worker_add(struct core *core, const char *name)
 {

@@ -7,6 +7,8 @@
 
 /* Something came from it. */
 void worker_heard(struct core *core, uint32_t worker);
+/* Of a task of no known job nothing is left there. */
+void worker_clears(struct core *core, uint32_t worker);
 /* A new life of a daemon, not connected yet. NONE: there is no room. */
 uint32_t worker_add(struct core *core, const char *name);
 /* One that is known from the store: away, and its lease runs. NONE: there is no room. */

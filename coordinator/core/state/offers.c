@@ -105,13 +105,25 @@ const char *offers_fault(const struct core *core)
     return offers_best(core, 0) == best ? NULL : "another worker has most free slots";
 }
 
+/* Slots that nobody uses, as far as there are places left: what is not collected of others takes
+ * some. */
+static uint32_t worker_unused(const struct worker *w)
+{
+    uint32_t places = AGENT_PLACES(w->slots);
+    uint32_t taken = w->slots_used + w->leftovers;
+    uint32_t slots = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
+    uint32_t left = places > taken ? places - taken : 0;
+    CADRE_ASSERT(w->slots <= LIMIT_SLOTS_PER_WORKER);
+    CADRE_ASSERT(taken >= w->leftovers);
+    return slots < left ? slots : left;
+}
+
 void worker_offer(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
     bool offers = w->state != WORKER_FREE && !w->draining && !w->overdue;
     uint32_t total = offers ? w->slots : 0;
-    uint32_t unused = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
-    uint32_t now_free = offers && w->state == WORKER_CONNECTED ? unused : 0;
+    uint32_t now_free = offers && w->state == WORKER_CONNECTED ? worker_unused(w) : 0;
     bool same_gpus = w->slot_gpus == w->counted_gpus;
     CADRE_ASSERT(worker < core->options.limits.workers_max);
     CADRE_ASSERT(w->slot_gpus <= LIMIT_GPUS_PER_WORKER);

@@ -41,7 +41,8 @@
 #define ACTIONS_PER_JOB_MAX   29
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
-_Static_assert(STRAYS_MAX >= 2 * LIMIT_SLOTS_PER_WORKER, "one hello always fits an empty ring");
+_Static_assert(
+    STRAYS_MAX >= AGENT_PLACES(LIMIT_SLOTS_PER_WORKER), "one hello always fits an empty ring");
 _Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");
 
 enum worker_state { WORKER_FREE = 0, WORKER_CONNECTED, WORKER_AWAY };
@@ -70,6 +71,7 @@ struct worker {
     uint64_t heard_us;
     uint32_t slots;
     uint32_t slots_used;
+    uint32_t leftovers;     /* tasks that are not collected there, and of no job that is known */
     uint32_t slot_gpus;     /* that each of its slots has at least */
     uint32_t counted_total; /* its share of core.slots_total, for each number up to: */
     uint32_t counted_free;  /* its share of core.slots_free, likewise */

@@ -194,6 +194,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, worker->heard_us);
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
+    digest = fold(digest, worker->leftovers);
     digest = fold(digest, worker->slot_gpus);
     digest = fold(digest, worker->orphan_us);
     digest = fold(digest,

@@ -259,6 +259,59 @@ static void unknown_tasks_are_ended(void **state)
     script_close(s);
 }
 
+/* A worker has two places for each slot: what it holds of others takes some until it is collected,
+ * once for each that the hello listed. */
+static void what_is_not_collected_takes_places(void **state)
+{
+    (void)state;
+    static const struct task_ref leftovers[] = {
+        {.job = {9}, .slot = 0, .incarnation = 2}, {.job = {9}, .slot = 0, .incarnation = 3}};
+    struct script *s = script_open(NULL);
+    hello(s, 1, "a", 11, 1, leftovers, 2);
+    submit(s, 0, 1, 0);
+    assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
+    assert_string_equal(script_job_text(s, 1), "waits for 1 free slot, 0 of 1 are free");
+    /* Said anew, it is listed anew. */
+    link_down(s, 1);
+    hello(s, 2, "a", 11, 1, leftovers, 2);
+    assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
+    script_skip(s);
+    gone(s, 2, 9, 0, 0, 9, "");
+    says(s, "");
+    collected(s, 2, 9, 0);
+    says(s, "stop task 9/0#1 on link 2\n"
+            "record! job 1: started, incarnations to 1\n"
+            "start job 1\n");
+    script_close(s);
+}
+
+/* A job that ended without them leaves tasks that its worker still has. */
+static void what_a_job_left_takes_places(void **state)
+{
+    (void)state;
+    struct script *s = script_open(NULL);
+    join(s, 1, "a", 1);
+    for (uint64_t job = 1; job <= 2; job++) {
+        submit(s, 0, 1, 0);
+        gone(s, 1, job, 0, 0, 0, "");
+        for (int i = 0; i < 21; i++) {
+            wait_us(s, SECOND);
+            heartbeat(s, 1);
+        }
+    }
+    submit(s, 0, 1, 0);
+    assert_int_equal(job_view(s, 3).state, JOB_QUEUED);
+    collected(s, 1, 2, 0);
+    assert_int_equal(job_view(s, 3).state, JOB_STARTING);
+    gone(s, 1, 3, 0, 0, 0, "");
+    collected(s, 1, 3, 0);
+    collected(s, 1, 1, 0);
+    collected(s, 1, 1, 0); /* more than it can have */
+    submit(s, 0, 1, 0);
+    assert_int_equal(job_view(s, 4).state, JOB_STARTING);
+    script_close(s);
+}
+
 static void many_unknown_tasks_take_several_steps(void **state)
 {
     (void)state;
@@ -410,6 +463,8 @@ int main(void)
         cmocka_unit_test(a_draining_worker_gets_no_tasks),
         cmocka_unit_test(unknown_tasks_are_ended),
         cmocka_unit_test(many_unknown_tasks_take_several_steps),
+        cmocka_unit_test(what_is_not_collected_takes_places),
+        cmocka_unit_test(what_a_job_left_takes_places),
         cmocka_unit_test(a_start_that_was_missed_is_said_again),
         cmocka_unit_test(a_task_that_vanished_is_lost),
         cmocka_unit_test(a_stop_that_was_missed_is_said_again),
