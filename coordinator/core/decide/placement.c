@@ -71,6 +71,9 @@ void placement_run(struct core *core)
     if (!ran) {
         return;
     }
+    if (core->unsaid == 0) {
+        vacancy_concentrate(core);
+    }
     queue_settle(core);
     if (core->queue.first != LIST_NONE) {
         /* What it waits for changed. */

@@ -111,6 +111,7 @@ static void decide_forming(struct core *core, struct job *job)
         plan_make(core, job, &choice);
     } else if (wanting_needed(core, job) > 0 && (job->silent == 0 || !crew_is(&job->crew))) {
         collect_waits(core, job);
+        core->place_due |= job->ready == job->usable; /* perhaps another can use what it holds */
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);
     }

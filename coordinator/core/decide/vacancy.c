@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Empty slots of jobs that were placed before: of tasks that were lost, and of those for which
  * there was no room at first. What a job needs to go on comes before the queue; what only makes it
- * larger comes after it. */
+ * larger comes after it.
+ * Jobs of which each holds a part of what it needs would wait for each other for ever: so of those
+ * that have nothing to lose yet the last gives back what the first lacks. */
 #include "coordinator/core/decide/vacancy.h"
 
 #include "coordinator/core/decide/spread.h"
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
+#include "coordinator/core/state/states.h"
 
 static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 {
@@ -27,25 +31,124 @@ static void fresh_add(struct core *core, struct job *job, uint32_t slot)
     CADRE_ASSERT(job->fresh != NONE);
 }
 
+/* It begins, or begins again: none of its tasks has a state that would be lost with its place. */
+static bool begins(const struct job *job)
+{
+    return job->phase == PHASE_JOIN;
+}
+
+/* Slots that the job cannot go on without and that are not free. */
+static uint32_t lacks(const struct core *core, const struct job *job)
+{
+    uint32_t count = wanting_count(job);
+    uint32_t needed = wanting_needed(core, job);
+    uint32_t room = offers_free(core, job);
+    count = count < needed ? count : needed;
+    return count > room ? count - room : 0;
+}
+
+static void fill(struct core *core, struct job *job, bool grow)
+{
+    uint32_t count = wanting_count(job);
+    uint32_t needed = wanting_needed(core, job);
+    count = grow || count < needed ? count : needed;
+    uint32_t room = offers_free(core, job);
+    count = count < room ? count : room;
+    if (count > 0) {
+        deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
+        count -= crew_go_home(core, job, count, fresh_add);
+        placement_spread(core, job, count, fresh_add);
+        wanting_note(core, job);
+        job_due(core, job, DUE_REGROUP);
+    }
+}
+
+/* Those first whose tasks have states. */
 void vacancy_run(struct core *core, bool grow)
 {
-    uint32_t index = core->wanting.first;
     CADRE_ASSERT(core->slots_free[0] <= core->slots_total[0]);
-    while (index != LIST_NONE && core->slots_free[0] > 0) {
-        struct job *job = &core->jobs[index];
-        uint32_t next = core->wanting.nodes[index].next;
-        uint32_t count = wanting_count(job);
-        uint32_t needed = wanting_needed(core, job);
-        count = grow || count < needed ? count : needed;
-        uint32_t room = offers_free(core, job);
-        count = count < room ? count : room;
-        if (count > 0) {
-            deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
-            count -= crew_go_home(core, job, count, fresh_add);
-            placement_spread(core, job, count, fresh_add);
-            wanting_note(core, job);
-            job_due(core, job, DUE_REGROUP);
+    for (int turn = 0; turn < 2; turn++) {
+        uint32_t index = core->wanting.first;
+        while (index != LIST_NONE && core->slots_free[0] > 0) {
+            struct job *job = &core->jobs[index];
+            index = core->wanting.nodes[index].next; /* it may leave the list */
+            if (begins(job) == (turn == 1)) {
+                fill(core, job, grow);
+            }
         }
-        index = next;
+    }
+}
+
+/* ---- what is held in vain ---- */
+
+/* Slots of it that come free by themselves. */
+static uint32_t comes_free(const struct job *job)
+{
+    uint32_t usable = job->usable;
+    for (uint32_t role = 0; role <= ROLE_EVALUATOR; role++) {
+        usable += job->attending[role];
+    }
+    CADRE_ASSERT(usable <= job->alive && job->collected <= job->gone);
+    return job->alive - usable + (job->gone - job->collected);
+}
+
+/* The tasks that have come to where they wait for the others, as far as another job could have
+ * their slots. */
+static uint32_t give_back(
+    struct core *core, struct job *job, const struct job *other, uint32_t count)
+{
+    uint32_t given = 0;
+    CADRE_ASSERT(begins(job) && job != other);
+    for (uint32_t slot = job->tasks; slot-- > 0 && given < count;) {
+        const struct task *task = job_task(core, job, slot);
+        bool waits = task_is_usable(task) && task->joined;
+        uint32_t worker = waits ? job_party(core, job, task->party)->worker : NONE;
+        if (worker != NONE && worker_lends(core, worker, other)) {
+            task_dismiss(core, job, slot, DISMISSED_RESET);
+            given++;
+        }
+    }
+    if (given > 0) {
+        deadline_clear(core, job, DEADLINE_WAIT); /* it holds less than it waited with */
+        job_due(core, job, DUE_REGROUP | DUE_CHANGED);
+    }
+    return given;
+}
+
+/* The last in the order in which slots are filled that begins, and lacks some itself, gives; up to
+ * the one that is to have them. */
+static bool take_for(struct core *core, struct job *job, uint32_t count)
+{
+    uint32_t end = begins(job) ? job_index(core, job) : LIST_NONE;
+    CADRE_ASSERT(job->wanting && count > 0);
+    for (uint32_t i = core->wanting.last; i != end; i = core->wanting.nodes[i].prev) {
+        struct job *giver = &core->jobs[i];
+        if (begins(giver) && giver->preempt == PREEMPT_NOT && lacks(core, giver) > 0 &&
+            give_back(core, giver, job, count) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void vacancy_concentrate(struct core *core)
+{
+    uint32_t coming = 0;
+    uint32_t gpus_least = LIMIT_GPUS_PER_WORKER + 1; /* of those that nobody has anything for */
+    for (uint32_t i = core->wanting.first; i != LIST_NONE; i = core->wanting.nodes[i].next) {
+        coming += comes_free(&core->jobs[i]);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t i = core->wanting.first; i != LIST_NONE; i = core->wanting.nodes[i].next) {
+            struct job *job = &core->jobs[i];
+            uint32_t count = begins(job) == (turn == 1) ? lacks(core, job) : 0;
+            if (count == 0 || job->gpus >= gpus_least) {
+                continue;
+            }
+            if (count <= coming || take_for(core, job, count - coming)) {
+                return;
+            }
+            gpus_least = job->gpus;
+        }
     }
 }

@@ -7,5 +7,7 @@
 
 /* Fills empty slots: those that jobs need to go on, or also those that make them larger. */
 void vacancy_run(struct core *core, bool grow);
+/* Nothing that is needed is free: what is held in vain is given back, a part at a time. */
+void vacancy_concentrate(struct core *core);
 
 #endif

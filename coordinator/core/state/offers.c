@@ -153,3 +153,10 @@ bool worker_serves(const struct core *core, uint32_t worker, const struct job *j
     CADRE_ASSERT(job->gpus <= LIMIT_GPUS_PER_WORKER);
     return core->workers[worker].slot_gpus >= job->gpus;
 }
+
+bool worker_lends(const struct core *core, uint32_t worker, const struct job *job)
+{
+    const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->counted_free <= w->counted_total);
+    return w->state == WORKER_CONNECTED && w->counted_total > 0 && worker_serves(core, worker, job);
+}

@@ -20,5 +20,7 @@ const char *offers_fault(const struct core *core);
 void worker_offer(struct core *core, uint32_t worker);
 /* Whether its slots have the GPUs that the job's tasks need. */
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job);
+/* And whether the job could have one that comes free there. */
+bool worker_lends(const struct core *core, uint32_t worker, const struct job *job);
 
 #endif
