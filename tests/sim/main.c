@@ -62,7 +62,8 @@ static void report(struct sim *sim, uint64_t seed, uint32_t workers)
     printf("seed %" PRIu64 " broke %s: %s\n", seed, sim->broken, sim->why);
     run_traced(sim, seed, workers);
     print_trace(sim, REPORT_LINES);
-    printf("again: sim --seeds %" PRIu64 ":%" PRIu64 " --workers %u\n", seed, seed + 1, workers);
+    printf("again: sim%s --seeds %" PRIu64 ":%" PRIu64 " --workers %u\n",
+        sim->compares ? " --compare" : "", seed, seed + 1, workers);
 }
 
 static int run_seeds(uint64_t first, uint64_t end, uint32_t workers)
@@ -116,7 +117,24 @@ static bool parse_u64(const char *text, char stop, uint64_t *ret_value, const ch
     return true;
 }
 
-/* Lines of "seed workers why"; '#' begins a comment. */
+struct kept_seed {
+    bool compares;
+    uint64_t seed;
+    uint64_t workers;
+    const char *why;
+};
+
+static bool parse_kept(const char *line, struct kept_seed *ret_kept)
+{
+    static const char compares[] = "--compare ";
+    ret_kept->compares = strncmp(line, compares, strlen(compares)) == 0;
+    const char *rest = line + (ret_kept->compares ? strlen(compares) : 0);
+    return parse_u64(rest, ' ', &ret_kept->seed, &rest) &&
+           parse_u64(rest, ' ', &ret_kept->workers, &ret_kept->why) && ret_kept->workers >= 2 &&
+           ret_kept->workers <= WORKERS_MAX;
+}
+
+/* Lines of "[--compare ]seed workers why"; '#' begins a comment. */
 static int run_corpus(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -128,23 +146,21 @@ static int run_corpus(const char *path)
     int status = 0;
     int count = 0;
     while (status == 0 && fgets(line, sizeof(line), file) != NULL) {
-        const char *rest;
-        uint64_t seed;
-        uint64_t workers;
+        struct kept_seed kept;
         if (line[0] == '#' || line[0] == '\n') {
             continue;
         }
-        if (!parse_u64(line, ' ', &seed, &rest) || !parse_u64(rest, ' ', &workers, &rest) ||
-            workers < 2 || workers > WORKERS_MAX) {
-            fprintf(stderr, "sim: not a line of \"seed workers why\": %s", line);
+        if (!parse_kept(line, &kept)) {
+            fprintf(stderr, "sim: not a line of \"[--compare ]seed workers why\": %s", line);
             status = 2;
             break;
         }
-        sim_run(&the_sim, seed, (uint32_t)workers);
+        the_sim.compares = kept.compares;
+        sim_run(&the_sim, kept.seed, (uint32_t)kept.workers);
         count++;
         if (the_sim.broken != NULL) {
-            printf("kept because: %s", rest);
-            report(&the_sim, seed, (uint32_t)workers);
+            printf("kept because: %s", kept.why);
+            report(&the_sim, kept.seed, (uint32_t)kept.workers);
             status = 1;
         }
     }

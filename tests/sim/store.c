@@ -9,6 +9,8 @@
 #include "common/pure/text.h"
 #include "sim.h"
 
+#define REPLACED_US 20000000
+
 /* ---- what a record changes: the rows and the view are the production's ---- */
 
 static void note_feed(void *user, const struct store_epoch *epoch)
@@ -200,12 +202,17 @@ bool stored_previous(const struct stored *stored, struct core_checkpoint *ret_pr
 
 /* ---- transactions ---- */
 
-/* It is synced, so it is there as soon as it is written. */
+/* It is synced, so it is there as soon as it is written. Who drains a worker by hand ends that,
+ * too; when the coordinator does, its memory is replaced after a while. */
 static void add_drain(struct sim *sim, const struct core_record *record)
 {
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {
-        if (strcmp(sim->agents[i].name, record->drained.worker) == 0) {
-            sim->agents[i].drain_stored = record->type == CORE_RECORD_DRAINED;
+        if (strcmp(sim->agents[i].name, record->drained.worker) != 0) {
+            continue;
+        }
+        sim->agents[i].drain_stored = record->type == CORE_RECORD_DRAINED;
+        if (sim->agents[i].drain_stored && strcmp(record->drained.who, "operator") != 0) {
+            later(sim, REPLACED_US, ON_UNDRAIN, i, 0, 0);
         }
     }
 }
