@@ -126,8 +126,9 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
 }
 
 /* A returning worker may have missed what was said to its old stream. A task that ran and that it
- * no longer holds is lost; one that it never got is started (again). The rest it asks for itself:
- * it repeats the hellos of its tasks. */
+ * no longer holds is lost; one that it never got is started (again), if there is a place for it:
+ * what was collected may be there once more, because its daemon was started anew before it heard
+ * that. The rest it asks for itself: it repeats the hellos of its tasks. */
 static void party_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
 {
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
@@ -140,7 +141,8 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker, bo
         const struct task *task = job_task(core, job, slot);
         bool listed = task->listed_step == core->steps;
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
-        if (!listed && starts && known && !job->stopped && worker_serves(core, worker, job)) {
+        bool serves = worker_serves(core, worker, job) && !worker_is_overfull(core, worker);
+        if (!listed && starts && known && !job->stopped && serves) {
             again = true;
         } else if (!listed) {
             task_lose(core, job, slot, "which came back without it");

@@ -105,17 +105,29 @@ const char *offers_fault(const struct core *core)
     return offers_best(core, 0) == best ? NULL : "another worker has most free slots";
 }
 
+static uint32_t places_taken(const struct worker *w)
+{
+    CADRE_ASSERT(w->leftovers <= UINT32_MAX - w->slots_used);
+    return w->slots_used + w->leftovers;
+}
+
 /* Slots that nobody uses, as far as there are places left: what is not collected of others takes
  * some. */
 static uint32_t worker_unused(const struct worker *w)
 {
     uint32_t places = AGENT_PLACES(w->slots);
-    uint32_t taken = w->slots_used + w->leftovers;
+    uint32_t taken = places_taken(w);
     uint32_t slots = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
     uint32_t left = places > taken ? places - taken : 0;
     CADRE_ASSERT(w->slots <= LIMIT_SLOTS_PER_WORKER);
-    CADRE_ASSERT(taken >= w->leftovers);
     return slots < left ? slots : left;
+}
+
+bool worker_is_overfull(const struct core *core, uint32_t worker)
+{
+    const struct worker *w = &core->workers[worker];
+    CADRE_ASSERT(w->state == WORKER_CONNECTED);
+    return places_taken(w) > AGENT_PLACES(w->slots);
 }
 
 void worker_offer(struct core *core, uint32_t worker)

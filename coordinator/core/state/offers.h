@@ -18,6 +18,8 @@ uint32_t offers_best(const struct core *core, uint32_t gpus);
 const char *offers_fault(const struct core *core);
 /* Counts what it offers to the queue anew. */
 void worker_offer(struct core *core, uint32_t worker);
+/* Whether it holds so much that not all that was placed there has a place. */
+bool worker_is_overfull(const struct core *core, uint32_t worker);
 /* Whether its slots have the GPUs that the job's tasks need. */
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job);
 /* And whether the job could have one that comes free there. */

@@ -348,6 +348,27 @@ static void a_start_that_was_missed_is_said_again(void **state)
     script_close(s);
 }
 
+/* It was placed there when what had ended was collected; then the daemon was started anew, and has
+ * that once more. */
+static void a_start_that_finds_no_place_is_lost(void **state)
+{
+    (void)state;
+    static const struct task_ref leftovers[] = {
+        {.job = {9}, .slot = 0, .incarnation = 2}, {.job = {9}, .slot = 0, .incarnation = 3}};
+    struct script *s = stage_started();
+    link_down(s, 1);
+    hello(s, 3, "a", 1001, 1, leftovers, 2);
+    says(s, "welcome link 3: worker 1\n"
+            "record job 1: task 0 lost 0/0\n"
+            "stop task 9/0#2 on link 3\n"
+            "stop task 9/0#3 on link 3\n");
+    collected(s, 3, 9, 0);
+    says(s, "stop task 9/0#1 on link 3\n"
+            "record! job 1: task 0#3 on a\n"
+            "start again job 1 on link 3\n");
+    script_close(s);
+}
+
 static void a_task_that_vanished_is_lost(void **state)
 {
     (void)state;
@@ -466,6 +487,7 @@ int main(void)
         cmocka_unit_test(what_is_not_collected_takes_places),
         cmocka_unit_test(what_a_job_left_takes_places),
         cmocka_unit_test(a_start_that_was_missed_is_said_again),
+        cmocka_unit_test(a_start_that_finds_no_place_is_lost),
         cmocka_unit_test(a_task_that_vanished_is_lost),
         cmocka_unit_test(a_stop_that_was_missed_is_said_again),
         cmocka_unit_test(a_drain_lasts_until_it_is_ended),
