@@ -9,6 +9,7 @@
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/collect.h"
 #include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/jobs.h"
@@ -254,8 +255,11 @@ static void restore_started(
         restore_ending(core, job, restore);
     } else if ((restore->generation.number > 0 && !left) || ended) {
         restore_anew(core, job);
-    } else if (job->phase == PHASE_RUN && job->present < job->roster) {
-        restore_regroup(core, job);
+    } else if (job->phase == PHASE_RUN) {
+        divergence_restored(core, job);
+        if (job->present < job->roster && job->outcome == 0 && !job->diverged) {
+            restore_regroup(core, job);
+        }
     }
     fallback_restored(core, job);
     if (job->outcome == 0) {

@@ -5,7 +5,8 @@
  * all begin again from the newest checkpoint, which is verified. A machine that computes wrong
  * numbers does so elsewhere next time; what differs again before anything later was verified is the
  * program's fault. A worker whose task held another state than most for the second time gets no
- * more. Both are recorded. After a start of the coordinator members say again what they found. */
+ * more. Both are recorded. After a start of the coordinator members say again what they found; of
+ * what was found here the record tells. */
 #include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/collect.h"
@@ -163,6 +164,15 @@ void divergence_reported(
         return;
     }
     diverges(core, job, &report->divergence, report->text == NULL ? "" : report->text);
+}
+
+void divergence_restored(struct core *core, struct job *job)
+{
+    const struct divergence known = {.position = job->diverged_last.position};
+    CADRE_ASSERT(job->outcome == 0 && job->generation.number > 0);
+    if (is_known(job)) {
+        diverges(core, job, &known, "that was found before the coordinator was started again");
+    }
 }
 
 /* ---- those that stand at their end, or at a stop ---- */

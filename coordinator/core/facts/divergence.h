@@ -8,6 +8,8 @@
 /* A member found it where states are compared. */
 void divergence_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
+/* The generation goes on from before a start of the coordinator: not if its states differed. */
+void divergence_restored(struct core *core, struct job *job);
 /* When all stand at their end, or at a stop, and have said so: compares the digests that they told,
  * and that of the chief's part of that position. Whether they differ: then it is noted. */
 bool divergence_compare(struct core *core, struct job *job);

@@ -298,6 +298,28 @@ static void what_is_said_again_is_the_same(void **state)
     script_close(s);
 }
 
+/* Who has not heard of it yet may only say where it stands. */
+static void what_differed_before_a_start_is_void(void **state)
+{
+    (void)state;
+    struct script *s = stage_again((struct core_diverged){.number = 2, .position = 6}, 1);
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        peer_error(s, slot + 1, 1, slot, 6);
+    }
+    says(s, "tell task 1/2#3 on link 3: reset\n"
+            "stop task 1/2#3 on link 3\n"
+            "tell task 1/1#2 on link 2: reset\n"
+            "stop task 1/1#2 on link 2\n"
+            "tell task 1/0#1 on link 1: reset\n"
+            "stop task 1/0#1 on link 1\n");
+    assert_string_equal(script_job_text(s, 1),
+        "the replicas have different states after 6 steps, and nobody knows which is right: that "
+        "was found before the coordinator was started again; waits for 3 more tasks (0 of 3 slots "
+        "are free) for 0 s of at most 60 s");
+    script_close(s);
+}
+
 static void what_nobody_can_have_found_fails(void **state)
 {
     (void)state;
@@ -427,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_worker_that_is_named_twice_is_drained),
         cmocka_unit_test(what_differed_before_a_start_counts),
         cmocka_unit_test(what_is_said_again_is_the_same),
+        cmocka_unit_test(what_differed_before_a_start_is_void),
         cmocka_unit_test(what_nobody_can_have_found_fails),
         cmocka_unit_test(ends_that_differ_are_no_end),
         cmocka_unit_test(without_a_majority_nobody_is_named),
