@@ -35,7 +35,7 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     if (undisturbed && job->program_failed && !sim->links_broke) {
         return "succeeded, but its program had failed";
     }
-    if (undisturbed && job->disagreed) {
+    if (undisturbed && job->disagreement_told) {
         return "succeeded, but its tasks did not take the same steps";
     }
     /* One that is killed while its job leaves for good is excused. */

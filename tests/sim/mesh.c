@@ -182,6 +182,7 @@ static void disagree(struct sim *sim, struct mesh *mesh)
         bool inside = process->program == PROGRAM_INSIDE && process->key == mesh->key;
         bool ended = process->program == PROGRAM_IDLE && process->core.finished;
         if ((inside || ended) && generation_equal(process->core.generation, mesh->generation)) {
+            sim->jobs[mesh->job].disagreement_told |= process->core.connected;
             program_fails(sim, index, "the programs took different paths");
         }
     }
@@ -243,6 +244,7 @@ void mesh_enter(struct sim *sim, uint32_t index, uint64_t key, bool data)
     if (key != mesh->key || key <= mesh->last_key) {
         mesh->entered++;
         if (short_one) {
+            sim->jobs[mesh->job].disagreement_told |= process->core.connected;
             program_fails(sim, index, "the programs took different paths");
             disagree(sim, mesh);
             return;

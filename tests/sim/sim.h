@@ -282,6 +282,7 @@ struct job {
     bool early_end;    /* one of these ends came before the first plan, or after the last step */
     bool short_finished; /* the task that makes fewer steps has done so */
     bool disagreed;
+    bool disagreement_told; /* by one that had a daemon then */
     bool program_failed;
     uint32_t failed_slot; /* whose program failed first */
     uint32_t first_end;   /* whose task ended first by itself; NOBODY */
