@@ -157,9 +157,8 @@ struct core_culprit {
     uint32_t times; /* that a task on it had another state than most; in a record 0 forgets it */
 };
 
-struct core_diverged {
-    uint64_t
-        number; /* of the generation whose states were found to differ last; 0: they never did */
+struct core_position { /* of the line of one generation */
+    uint64_t number;   /* of the generation; 0: none */
     uint64_t position;
 };
 
@@ -218,9 +217,9 @@ struct core_restore_job {
     struct core_ending ending_as;
     bool has_checkpoint;
     struct core_checkpoint checkpoint;
-    uint64_t lost;            /* a position whose checkpoint turned out to be damaged; 0: none */
-    struct verified verified; /* as recorded last */
-    struct core_diverged diverged;
+    struct core_position published; /* when what members were told of was lost last */
+    struct verified verified;       /* as recorded last */
+    struct core_position diverged;  /* where states were found to differ last */
     const struct core_restore_task *tasks;
     size_t task_count;
     const struct stream_position *streams; /* of the epochs that are known, newest of each stream */
@@ -298,9 +297,10 @@ enum core_record_type {
     CORE_RECORD_UNDRAINED,       /* it is over */
     CORE_RECORD_CHECKPOINT_LOST, /* a published one is damaged: the one before it counts */
     CORE_RECORD_ORIGIN, /* the checkpoint of another job that it goes on from is another one now */
-    CORE_RECORD_DIVERGED, /* the states differ, before the generation ends for it */
-    CORE_RECORD_CULPRIT,  /* how often a worker was one that had another state; of no job */
-    CORE_RECORD_VERIFIED  /* newest position found equal; its fsync may lag; a plan may void it */
+    CORE_RECORD_PUBLISHED, /* what members were told is, and may be lost */
+    CORE_RECORD_DIVERGED,  /* the states differ, before the generation ends for it */
+    CORE_RECORD_CULPRIT,   /* how often a worker was one that had another state; of no job */
+    CORE_RECORD_VERIFIED   /* newest position found equal; its fsync may lag; a plan may void it */
 };
 
 struct core_record {
@@ -359,7 +359,7 @@ struct core_record {
         struct core_checkpoint checkpoint;
         struct core_checkpoint_lost lost;
         struct verified verified;
-        struct core_diverged diverged;
+        struct core_position diverged, published;
         struct {
             struct generation generation;
             uint64_t position;

@@ -164,6 +164,7 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_BACKED:
+    case CORE_RECORD_PUBLISHED:
     case CORE_RECORD_DIVERGED:
     case CORE_RECORD_CULPRIT:
     case CORE_RECORD_DRAINED:

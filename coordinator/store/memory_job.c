@@ -147,6 +147,7 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     case CORE_RECORD_DONE:
     case CORE_RECORD_ENDING:
     case CORE_RECORD_ENDED:
+    case CORE_RECORD_PUBLISHED:
     case CORE_RECORD_DIVERGED:
     case CORE_RECORD_CULPRIT: /* of no job */
     case CORE_RECORD_DRAINED:
@@ -390,6 +391,13 @@ static void apply_lost(struct memory_job *job, const struct core_checkpoint_lost
     }
 }
 
+static void apply_ending(struct memory_job *job, const struct store_record *record)
+{
+    job->row.restore.ending = true;
+    job->row.restore.ending_as = record->record->ended;
+    job->ending_at = record->committed;
+}
+
 void memory_job_apply(struct memory_job *job, const struct store_record *record)
 {
     const struct core_record *core = record->record;
@@ -459,9 +467,10 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         apply_exit(job, core);
         break;
     case CORE_RECORD_ENDING:
-        restore->ending = true;
-        restore->ending_as = core->ended;
-        job->ending_at = record->committed;
+        apply_ending(job, record);
+        break;
+    case CORE_RECORD_PUBLISHED:
+        restore->published = core->published;
         break;
     case CORE_RECORD_DIVERGED:
         restore->diverged = core->diverged;

@@ -102,7 +102,6 @@ bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view
     restore->checkpoint = checkpoints->count > 0 ? *(struct core_checkpoint *)rows_at(
                                                        checkpoints, checkpoints->count - 1)
                                                  : job->row.origin;
-    restore->lost = job->row.lost.position;
     restore->verified = memory_job_verified(job);
     restore_note_verified(restore);
     ret_view->row.text = job->text;

@@ -23,6 +23,7 @@ const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"checkpoint", CHECKPOINT_COLUMNS, "its checkpoints", "'step ' || position"},
     {"lost", LOST_COLUMNS, "which checkpoint of it was damaged", NULL},
     {"verified", VERIFIED_COLUMNS, "which of its states were found equal", "'step ' || position"},
+    {"published", PUBLISHED_COLUMNS, "which checkpoints its tasks were told of", NULL},
     {"diverged", DIVERGED_COLUMNS, "where its states differed last", NULL},
     {"task", TASK_COLUMNS, "where its tasks were placed", "'task ' || slot"},
     {"backed", BACKED_COLUMNS, "which copies of its parameter servers count", "'task ' || slot"},

@@ -134,12 +134,21 @@ static cadre_status take_verified(void *user, sqlite3_stmt *row, struct cadre_er
     return CADRE_OK;
 }
 
+static cadre_status take_published(void *user, sqlite3_stmt *row, struct cadre_error *error)
+{
+    (void)error;
+    struct core_restore_job *restore = user;
+    restore->published =
+        (struct core_position){.number = column_u64(row, 0), .position = column_u64(row, 1)};
+    return CADRE_OK;
+}
+
 static cadre_status take_diverged(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     (void)error;
     struct core_restore_job *restore = user;
     restore->diverged =
-        (struct core_diverged){.number = column_u64(row, 0), .position = column_u64(row, 1)};
+        (struct core_position){.number = column_u64(row, 0), .position = column_u64(row, 1)};
     return CADRE_OK;
 }
 
@@ -202,7 +211,9 @@ static cadre_status load_parts(
         "SELECT " CHECKPOINT_COLUMNS " FROM origin WHERE job = ?1", id, take_origin, job, error));
     CADRE_TRY(statements_each(statements, "read which checkpoint of a job was damaged",
         "SELECT " LOST_COLUMNS " FROM lost WHERE job = ?1", id, take_lost, job, error));
-    restore->lost = job->lost.position;
+    CADRE_TRY(statements_each(statements, "read which checkpoints the tasks of a job were told of",
+        "SELECT " PUBLISHED_COLUMNS " FROM published WHERE job = ?1", id, take_published, restore,
+        error));
     restore->has_checkpoint = job->restores;
     restore->checkpoint = job->origin;
     CADRE_TRY(statements_each(statements, "read the newest checkpoint of a job",

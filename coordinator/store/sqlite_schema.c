@@ -111,6 +111,9 @@ const char schema_of_version_6[] =
     "CREATE TABLE verified(" JOB_COLUMN
     "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL,"
     "  PRIMARY KEY(job, position)) WITHOUT ROWID;"
+    /* What members of a generation were told is published, as of the newest that was lost. */
+    "CREATE TABLE published(" JOB_KEY
+    "  number INTEGER NOT NULL, position INTEGER NOT NULL, sum INTEGER NOT NULL);"
     /* Where they differed last; and on which workers, how often. */
     "CREATE TABLE diverged(" JOB_KEY
     "  number INTEGER NOT NULL, position INTEGER NOT NULL, sum INTEGER NOT NULL);"

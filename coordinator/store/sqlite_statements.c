@@ -94,6 +94,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
         "UPDATE job SET ended_us = ?2, state = ?3, code = ?4, exit_code = ?5, text = ?6"
         " WHERE id = ?1",
     [STATEMENT_FORGET] = "DELETE FROM job WHERE id = ?1",
+    [STATEMENT_PUBLISHED] = PUT("published", PUBLISHED_COLUMNS, "?1, ?2, ?3"),
     [STATEMENT_DIVERGED] = PUT("diverged", DIVERGED_COLUMNS, "?1, ?2, ?3"),
     [STATEMENT_CULPRIT] = "INSERT OR REPLACE INTO culprit(" CULPRIT_COLUMNS ", sum)"
                           " VALUES(?1, ?2, row_sum('culprit', ?1, ?2))",

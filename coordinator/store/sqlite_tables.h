@@ -17,14 +17,15 @@
 #define TASK_EXIT_COLUMNS   "slot, incarnation, state, code, signal, text"
 #define CHECKPOINT_COLUMNS                                                                         \
     "position, number, nonce, shared, path, manifest_bytes, manifest_sha256, digest"
-#define LOST_COLUMNS     "position, why"
-#define VERIFIED_COLUMNS "position, digest"
-#define DIVERGED_COLUMNS "number, position"
-#define TASK_COLUMNS     "slot, incarnation, worker, lives, lives_in"
-#define BACKED_COLUMNS   "slot, number, backed_by"
-#define ROSTER_COLUMNS   "members"
-#define CONTROL_COLUMNS  "number, nonce, halt_at, halt_kind, halt_stream"
-#define STREAM_COLUMNS   "stream, name, samples, shares"
+#define LOST_COLUMNS      "position, why"
+#define VERIFIED_COLUMNS  "position, digest"
+#define DIVERGED_COLUMNS  "number, position"
+#define PUBLISHED_COLUMNS "number, position"
+#define TASK_COLUMNS      "slot, incarnation, worker, lives, lives_in"
+#define BACKED_COLUMNS    "slot, number, backed_by"
+#define ROSTER_COLUMNS    "members"
+#define CONTROL_COLUMNS   "number, nonce, halt_at, halt_kind, halt_stream"
+#define STREAM_COLUMNS    "stream, name, samples, shares"
 #define FEED_COLUMNS                                                                               \
     "stream, epoch, start, first, epoch_steps, steps, samples, fed_0, fed_1, expected_0,"          \
     " expected_1, provable"
@@ -50,7 +51,7 @@ struct ledger_table {
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */
-#define LEDGER_TABLE_COUNT 17
+#define LEDGER_TABLE_COUNT 18
 extern const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT];
 
 #endif

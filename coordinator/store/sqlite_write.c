@@ -397,14 +397,15 @@ static cadre_status write_drain(
     return statements_run(statements, which, error);
 }
 
-static cadre_status write_diverged(
-    struct statements *statements, const struct core_record *core, struct cadre_error *error)
+/* A position in the generation of this number. */
+static cadre_status write_position(struct statements *statements, enum statement which,
+    struct job_id job, uint64_t number, uint64_t position, struct cadre_error *error)
 {
-    sqlite3_stmt *put = statements->prepared[STATEMENT_DIVERGED];
-    bind_u64(put, 1, core->job.n);
-    bind_u64(put, 2, core->diverged.number);
-    bind_u64(put, 3, core->diverged.position);
-    return statements_run(statements, STATEMENT_DIVERGED, error);
+    sqlite3_stmt *put = statements->prepared[which];
+    bind_u64(put, 1, job.n);
+    bind_u64(put, 2, number);
+    bind_u64(put, 3, position);
+    return statements_run(statements, which, error);
 }
 
 static cadre_status write_culprit(
@@ -464,7 +465,11 @@ cadre_status statements_write(
     case CORE_RECORD_ENDED:
         return write_ended(statements, record, error);
     case CORE_RECORD_DIVERGED:
-        return write_diverged(statements, core, error);
+        return write_position(statements, STATEMENT_DIVERGED, core->job, core->diverged.number,
+            core->diverged.position, error);
+    case CORE_RECORD_PUBLISHED:
+        return write_position(statements, STATEMENT_PUBLISHED, core->job, core->published.number,
+            core->published.position, error);
     case CORE_RECORD_CULPRIT:
         return write_culprit(statements, &core->culprit, error);
     case CORE_RECORD_DRAINED:

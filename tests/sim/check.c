@@ -396,19 +396,16 @@ static void check_controls(
     }
 }
 
-/* Who waits in cadre_save hears what its peers heard. After a start of the coordinator that is not
- * so where a checkpoint was lost in the generation that published it, or was another job's. */
+/* Who waits in cadre_save hears what its peers heard. */
 static void check_published(
     struct sim *sim, const struct job *job, const struct task_release *release)
 {
     const struct mesh *mesh = &sim->meshes[job->mesh];
-    const struct stored *stored = job->stored;
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         uint64_t knows = process->core.published;
         bool there = generation_equal(process->core.generation, mesh->generation);
-        bool forgotten = job->coordinator_crashed && knows <= stored->forgettable;
-        if (there && knows != POSITION_NONE && !forgotten &&
+        if (there && knows != POSITION_NONE &&
             (release->published == POSITION_NONE || release->published < knows)) {
             broken(sim, "PUBLISHED",
                 "job %llu: task %u was told that %llu is published, and that is taken back",

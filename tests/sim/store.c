@@ -137,13 +137,6 @@ static void note_lost(struct stored *stored, uint64_t position)
     }
 }
 
-static void note_forgettable(struct stored *stored, uint64_t position)
-{
-    if (position > stored->forgettable) {
-        stored->forgettable = position;
-    }
-}
-
 /* Before the record changes anything. */
 static void note_record(struct stored *stored, const struct core_record *record)
 {
@@ -153,15 +146,9 @@ static void note_record(struct stored *stored, const struct core_record *record)
         bool begins = first || (record->plan.restarted && resume < stored->first_step);
         stored->first_step = begins ? resume : stored->first_step;
     } else if (record->type == CORE_RECORD_CHECKPOINT_LOST) {
-        uint64_t position = record->lost.position;
-        note_lost(stored, position);
-        if (position > stored->resume || position < stored->lost_most) {
-            note_forgettable(stored, position);
-        }
-        stored->lost_most = position > stored->lost_most ? position : stored->lost_most;
+        note_lost(stored, record->lost.position);
     } else if (record->type == CORE_RECORD_ORIGIN) {
         note_lost(stored, stored->origin.position);
-        note_forgettable(stored, stored->origin.position);
     }
 }
 

@@ -36,11 +36,9 @@ struct stored {
     struct core_checkpoint checkpoint;
     bool restores;
     struct core_checkpoint origin;
-    uint64_t lost_most; /* checkpoint that turned out to be damaged; 0: none */
-    uint64_t lost_at; /* the same of the newest line, found when this generation was the newest: */
-    uint64_t lost_in;
-    uint64_t forgettable; /* a start of the coordinator may not know that so much was published */
-    uint64_t first_step;  /* the least at which a generation began without a state */
+    uint64_t lost_at;    /* checkpoint of the newest line that turned out to be damaged; 0: none */
+    uint64_t lost_in;    /* found when this generation was the newest */
+    uint64_t first_step; /* the least at which a generation began without a state */
     uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
     struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */

@@ -190,7 +190,7 @@ void trace_record(struct sim *sim, const struct core_record *record)
     static const char *const names[] = {"?", "job", "started", "task", "plan", "control",
         "watermark", "feed", "stream", "end of data", "checkpoint", "done", "task exit", "ending",
         "ended", "queued", "backed", "drained", "undrained", "checkpoint lost", "origin",
-        "diverged", "culprit", "verified"};
+        "published", "diverged", "culprit", "verified"};
     char text[SIM_TRACE_BYTES] = "";
     switch (record->type) {
     case CORE_RECORD_TASK:

@@ -4,6 +4,7 @@
 #include "coordinator/core/events/fallback.h"
 
 #include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
@@ -47,6 +48,7 @@ static void own_damaged(
     CADRE_ASSERT(!damaged->is_origin);
     record->lost.position = damaged->position;
     text_add(&why, damaged->why);
+    published_note(core, job);
     if (!job->has_checkpoint || job->checkpoint.position != damaged->position) {
         return; /* a newer one counts */
     }
@@ -68,6 +70,7 @@ static void origin_falls_back(
     CADRE_ASSERT(job->has_checkpoint);
     CADRE_ASSERT(damaged->previous.position < damaged->position);
     record_add(core, job, CORE_RECORD_ORIGIN, true)->checkpoint = damaged->previous;
+    published_note(core, job);
     job->checkpoint = damaged->previous;
     struct text note = text_begin(job->note, sizeof(job->note));
     tell_damage(&note, damaged);

@@ -100,7 +100,7 @@ static bool is_again(const struct job *job, const struct divergence *divergence)
 static void note_last(struct core *core, struct job *job, uint64_t position)
 {
     job->diverged_last =
-        (struct core_diverged){.number = job->generation.number, .position = position};
+        (struct core_position){.number = job->generation.number, .position = position};
     if (actions_left(core) > ACTIONS_PER_JOB_MAX) { /* else only this coordinator knows */
         record_add(core, job, CORE_RECORD_DIVERGED, true)->diverged = job->diverged_last;
     }

@@ -5,7 +5,7 @@
  * question (job->checkpoint). */
 #include "coordinator/core/facts/published.h"
 
-#include "common/pure/assert.h"
+#include "coordinator/core/state/actions.h"
 
 void published_raise(struct job *job, uint64_t position)
 {
@@ -26,17 +26,27 @@ void published_cut(struct job *job)
     CADRE_ASSERT(!job->has_checkpoint || job->published >= job->checkpoint.position);
 }
 
-/* One that was published in this very generation, and lost, cannot be told from one of a line that
- * is cut off, and of several that were lost the latest alone is known: who waits for such a one is
- * replaced when it has stalled. */
+void published_note(struct core *core, struct job *job)
+{
+    if (job->published == POSITION_NONE || job->generation.number == 0) {
+        return; /* nobody was told */
+    }
+    struct core_record *record = record_add(core, job, CORE_RECORD_PUBLISHED, true);
+    record->published =
+        (struct core_position){.number = job->generation.number, .position = job->published};
+}
+
+/* What is lost was told in this generation, or is of the line that it goes on from. */
 void published_restore(struct job *job, const struct core_restore_job *restore)
 {
     CADRE_ASSERT(job->published == POSITION_NONE);
     if (job->has_checkpoint) {
         published_raise(job, job->checkpoint.position);
     }
-    if (restore->lost > 0 && restore->lost <= restore->resume) {
-        published_raise(job, restore->lost);
+    const struct core_position *lost = &restore->published;
+    if (lost->number > 0 &&
+        (lost->number == restore->generation.number || lost->position <= restore->resume)) {
+        published_raise(job, lost->position);
     }
     if (restore->generation.number == 1 && restore->resume > 0) {
         published_raise(job, restore->resume); /* another job's, which it went on from */

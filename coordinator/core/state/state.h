@@ -382,7 +382,7 @@ struct job {
     uint64_t verified_next_us;  /* not to be recorded before */
     /* facts/divergence.c */
     bool diverged;                      /* in this generation: its states are void */
-    struct core_diverged diverged_last; /* as recorded */
+    struct core_position diverged_last; /* as recorded */
 
     /* facts/crew.c; no servers: the job is none */
     struct crew crew;

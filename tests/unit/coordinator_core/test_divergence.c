@@ -232,7 +232,7 @@ static void a_worker_that_is_named_twice_is_drained(void **state)
 }
 
 /* Three tasks on a, b and c in generation 2 from step 4, with what was recorded before. */
-static struct script *stage_again(struct core_diverged diverged, uint32_t times)
+static struct script *stage_again(struct core_position diverged, uint32_t times)
 {
     static const char *const names[] = {"a", "b", "c"};
     struct core_restore_task tasks[3];
@@ -271,12 +271,12 @@ static struct script *stage_again(struct core_diverged diverged, uint32_t times)
 static void what_differed_before_a_start_counts(void **state)
 {
     (void)state;
-    struct script *s = stage_again((struct core_diverged){.number = 1, .position = 6}, 1);
+    struct script *s = stage_again((struct core_position){.number = 1, .position = 6}, 1);
     diverged(s, 3, 1, 2, at_6, "x");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     assert_non_null(strstr(script_job_text(s, 1), "so it was before, after 6 steps"));
     script_close(s);
-    s = stage_again((struct core_diverged){0}, 1);
+    s = stage_again((struct core_position){0}, 1);
     diverged(s, 3, 1, 2, at_6, "x");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_non_null(strstr(s->transcript, "record! worker b is the culprit 2\n"
@@ -289,7 +289,7 @@ static void what_differed_before_a_start_counts(void **state)
 static void what_is_said_again_is_the_same(void **state)
 {
     (void)state;
-    struct script *s = stage_again((struct core_diverged){.number = 2, .position = 6}, 1);
+    struct script *s = stage_again((struct core_position){.number = 2, .position = 6}, 1);
     diverged(s, 3, 1, 2, at_6, "x");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).restarts, 1);
@@ -302,7 +302,7 @@ static void what_is_said_again_is_the_same(void **state)
 static void what_differed_before_a_start_is_void(void **state)
 {
     (void)state;
-    struct script *s = stage_again((struct core_diverged){.number = 2, .position = 6}, 1);
+    struct script *s = stage_again((struct core_position){.number = 2, .position = 6}, 1);
     assert_int_equal(job_view(s, 1).restarts, 1);
     for (uint32_t slot = 0; slot < 3; slot++) {
         peer_error(s, slot + 1, 1, slot, 6);

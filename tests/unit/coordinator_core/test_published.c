@@ -76,7 +76,8 @@ static void a_line_that_is_cut_off_is_not_told_of(void **state)
 }
 
 /* Two tasks on a and b, in a generation from step 10. */
-static struct script *stage_restored(uint64_t generation, uint64_t saved, uint64_t lost)
+static struct script *stage_restored(
+    uint64_t generation, uint64_t saved, struct core_position published)
 {
     static const struct core_restore_task both[] = {
         {.slot = 0, .incarnation = 1, .rank = 0, .worker = "a"},
@@ -93,7 +94,7 @@ static struct script *stage_restored(uint64_t generation, uint64_t saved, uint64
         .cursor = {.stream = 1},
         .has_checkpoint = saved > 0,
         .checkpoint = {.position = saved, .path = "saved"},
-        .lost = lost,
+        .published = published,
         .tasks = both,
         .task_count = 2};
     struct script *s = script_open(NULL);
@@ -102,20 +103,39 @@ static struct script *stage_restored(uint64_t generation, uint64_t saved, uint64
     return s;
 }
 
+/* With the generation, so that a start of the coordinator knows whether it is of its line. */
+static void what_was_told_is_recorded_when_it_is_lost(void **state)
+{
+    (void)state;
+    struct script *s = stage_saved();
+    damaged(s, 4, 2, false);
+    damaged(s, 2, 0, false); /* the latest that was told counts */
+    says(s, "record! job 1: checkpoint at 4 is lost\n"
+            "record! job 1: was told of 4 in g1\n"
+            "record! job 1: checkpoint at 2 is lost\n"
+            "record! job 1: was told of 4 in g1\n");
+    script_close(s);
+}
+
 static void a_start_of_the_coordinator_knows_it(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t generation, saved, lost, told;
+        uint64_t generation, saved;
+        struct core_position lost;
+        uint64_t told;
     } all[] = {
-        {2, 0, 0, POSITION_NONE},
-        {2, 5, 0, 5},
-        {2, 5, 10, 10}, /* the generation may have begun there */
-        {2, 0, 10, 10},
-        {2, 5, 3, 5},
-        {2, 5, 11, 5}, /* of this line, or of one that was cut off */
-        {1, 5, 0, 10}, /* another job's, which has fallen back since */
-        {1, 15, 0, 15},
+        {2, 0, {0, 0}, POSITION_NONE},
+        {2, 5, {0, 0}, 5},
+        {2, 5, {1, 10}, 10}, /* the generation may have begun there */
+        {2, 0, {1, 10}, 10},
+        {2, 5, {1, 3}, 5},
+        {2, 5, {1, 11}, 5}, /* of a line that was cut off */
+        {2, 5, {2, 11}, 11},
+        {2, 0, {2, 11}, 11},
+        {2, 15, {2, 11}, 15},
+        {1, 5, {0, 0}, 10}, /* another job's, which has fallen back since */
+        {1, 15, {0, 0}, 15},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct script *s = stage_restored(all[i].generation, all[i].saved, all[i].lost);
@@ -129,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_hear_what_one_has_heard),
         cmocka_unit_test(a_line_that_is_cut_off_is_not_told_of),
+        cmocka_unit_test(what_was_told_is_recorded_when_it_is_lost),
         cmocka_unit_test(a_start_of_the_coordinator_knows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,11 +67,14 @@ static void show_control(struct script *s, const char *head, const struct core_r
     }
 }
 
-static void show_compared(struct script *s, const char *head, const struct core_record *r)
+static void show_position(struct script *s, const char *head, const struct core_record *r)
 {
     if (r->type == CORE_RECORD_VERIFIED) {
         line(s, "%s verified at %" PRIu64 " (%" PRIx64 ")", head, r->verified.position,
             r->verified.digest);
+    } else if (r->type == CORE_RECORD_PUBLISHED) {
+        line(s, "%s was told of %" PRIu64 " in g%" PRIu64, head, r->published.position,
+            r->published.number);
     } else {
         line(s, "%s differs at %" PRIu64 " in g%" PRIu64, head, r->diverged.position,
             r->diverged.number);
@@ -150,8 +153,9 @@ static void show_record(struct script *s, const struct core_record *r)
         line(s, "%s checkpoint at %" PRIu64 " is lost", head, r->lost.position);
         break;
     case CORE_RECORD_VERIFIED:
+    case CORE_RECORD_PUBLISHED:
     case CORE_RECORD_DIVERGED:
-        show_compared(s, head, r);
+        show_position(s, head, r);
         break;
     case CORE_RECORD_DONE:
         line(s, "%s done at %" PRIu64, head, r->done.position);

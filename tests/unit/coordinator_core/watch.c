@@ -160,6 +160,7 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         break;
     case CORE_RECORD_CHECKPOINT_LOST:
     case CORE_RECORD_ORIGIN:
+    case CORE_RECORD_PUBLISHED:
     case CORE_RECORD_DIVERGED:
         assert_true(record->sync);
         break;

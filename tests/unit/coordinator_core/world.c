@@ -340,6 +340,9 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_TASK:
         keep_place(world, record->task.slot, record->task.incarnation, record->task.worker);
         break;
+    case CORE_RECORD_PUBLISHED:
+        job->published = record->published;
+        break;
     case CORE_RECORD_BACKED:
         break; /* no crew */
     case CORE_RECORD_PLAN:

@@ -47,6 +47,7 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_ENDING] = "ending",
         [CORE_RECORD_ENDED] = "ended",
         [CORE_RECORD_BACKED] = "backed",
+        [CORE_RECORD_PUBLISHED] = "published",
         [CORE_RECORD_DIVERGED] = "diverged",
         [CORE_RECORD_CULPRIT] = "culprit",
         [CORE_RECORD_DRAINED] = "drained",

@@ -231,7 +231,7 @@ static void a_damaged_one_gives_way_to_the_one_before(void **state)
     damage(stage, 7, 3); /* no job */
     says(stage, "");
     damage(stage, 1, 3);
-    says(stage, "commit!: checkpoint lost 1\n"
+    says(stage, "commit!: checkpoint lost 1, published 1\n"
                 "changed 1: running\n");
     assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
     assert_int_equal(newest.position, 2);

@@ -254,7 +254,7 @@ static void who_has_its_state_is_not_disturbed(void **state)
     flush(stage);
     stage_skip(stage);
     damage_both(stage, 3);
-    says(stage, "commit!: checkpoint lost 1, origin 2\n"
+    says(stage, "commit!: checkpoint lost 1, published 1, origin 2, published 2\n"
                 "changed 1: running\n"
                 "changed 2: running\n");
     gone(stage, 2, 2, 0, 9, "");

@@ -372,7 +372,10 @@ static cadre_status write_job(void *user, const struct store_job *job, struct ca
         fprintf(out, "  from:");
         write_one_checkpoint(out, &job->origin);
     }
-    assert_int_equal(job->restore.lost, job->lost.position);
+    if (job->restore.published.number > 0) {
+        fprintf(out, "  told of %" PRIu64 " in generation %" PRIu64 "\n",
+            job->restore.published.position, job->restore.published.number);
+    }
     if (job->lost.position > 0) {
         fprintf(out, "  lost %" PRIu64 ": %s\n", job->lost.position, job->lost.why);
     }

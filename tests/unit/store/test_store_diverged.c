@@ -24,13 +24,13 @@ static cadre_status take_diverged(
     void *user, const struct store_job *job, struct cadre_error *error)
 {
     (void)error;
-    *(struct core_diverged *)user = job->restore.diverged;
+    *(struct core_position *)user = job->restore.diverged;
     return CADRE_OK;
 }
 
 static void assert_diverged(struct store *store, uint64_t number, uint64_t position)
 {
-    struct core_diverged diverged = {0};
+    struct core_position diverged = {0};
     struct cadre_error error;
     assert_ok(store->ops->load(store, take_diverged, &diverged, &error), &error);
     assert_int_equal(diverged.number, number);
