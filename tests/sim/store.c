@@ -119,7 +119,7 @@ static void drop_surplus(struct memory_job *ledger)
 
 static bool lost_counts(const struct stored *stored)
 {
-    return stored->lost_at > 0 &&
+    return stored->lost_in > 0 &&
            (stored->lost_at <= stored->resume || stored->lost_in == stored->generation.number);
 }
 

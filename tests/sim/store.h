@@ -36,9 +36,9 @@ struct stored {
     struct core_checkpoint checkpoint;
     bool restores;
     struct core_checkpoint origin;
-    uint64_t lost_at;    /* checkpoint of the newest line that turned out to be damaged; 0: none */
-    uint64_t lost_in;    /* found when this generation was the newest */
-    uint64_t first_step; /* the least at which a generation began without a state */
+    uint64_t lost_at;          /* checkpoint of the newest line that turned out to be damaged, */
+    uint64_t lost_in;          /* found when this generation was the newest; 0: none did */
+    uint64_t first_step;       /* the least at which a generation began without a state */
     uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
     struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */
