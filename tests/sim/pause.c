@@ -56,6 +56,9 @@ static const struct pause *pause_of(const struct sim *sim, const struct happenin
 
 bool pause_delays(struct sim *sim, const struct happening *happening)
 {
+    if (sim->now_us > sim->paused_until_us) {
+        return false;
+    }
     const struct pause *pause = pause_of(sim, happening);
     if (pause->on) {
         struct happening again = *happening;
@@ -72,6 +75,9 @@ static void begin(struct sim *sim, struct pause *pause, uint32_t agent, uint64_t
         .suspended = one_in(sim, 2),
         .since_us = sim->now_us,
         .until_us = sim->now_us + length_us};
+    if (pause->until_us > sim->paused_until_us) {
+        sim->paused_until_us = pause->until_us;
+    }
     later(sim, length_us, ON_RESUME, agent, pause->number, 0);
 }
 

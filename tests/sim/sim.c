@@ -123,16 +123,20 @@ static bool is_link_of(const struct sim *sim, uint32_t agent, uint32_t index)
            view.link.n == index + 1;
 }
 
-/* For the coordinator another link of this worker is open, on which nothing comes any more. */
-static bool is_half_open(const struct sim *sim, uint32_t agent, uint32_t but)
+/* Planted: while for the coordinator another link of this worker is open, on which nothing comes
+ * any more, what comes on this one is not heard. */
+static bool keeps_half_open(struct sim *sim, uint32_t agent, uint32_t but)
 {
+    if (sim->mutant != MUTANT_HALF_OPEN_KEPT) {
+        return false; /* a walk over all links for each message is dear */
+    }
     bool open = false;
     for (uint32_t i = 0; i < but && !open; i++) {
         const struct link *link = &sim->links[i];
         open = link->agent == agent && link->coordinator_open && !link->cut && !link->second &&
                (link->lost_up || link->lost_down);
     }
-    return open;
+    return open && mutant_goes_on(sim, MUTANT_HALF_OPEN_KEPT);
 }
 
 static void coordinator_hears(struct sim *sim, uint32_t index, const struct message *message)
@@ -146,7 +150,7 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
         second_hears(sim, index, &message->up);
         return;
     }
-    if (is_half_open(sim, agent, index) && mutant_goes_on(sim, MUTANT_HALF_OPEN_KEPT)) {
+    if (keeps_half_open(sim, agent, index)) {
         return;
     }
     if (!coordinator_may_serve(sim, index, &message->up)) {
@@ -442,6 +446,7 @@ static void world_reset(struct sim *sim)
     memset(sim->jobs, 0, sizeof(sim->jobs));
     sim->queue.serial = 0;
     sim->now_us = 0;
+    sim->paused_until_us = 0;
     sim->events = 0;
     sim->core_events = 0;
     sim->digest = 0;

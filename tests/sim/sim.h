@@ -336,6 +336,7 @@ struct sim {
     struct message *shared; /* what the coordinator says, to the next of those it is for */
     struct job_spec spec;   /* as it says it */
     uint64_t now_us;
+    uint64_t paused_until_us; /* nobody stands still behind that */
     uint64_t events;
     uint64_t core_events; /* steps of the coordinator's core */
     uint64_t digest;
