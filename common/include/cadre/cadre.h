@@ -30,6 +30,7 @@
 #include "cadre/random.h"
 #include "cadre/reduce.h"
 #include "cadre/replica.h"
+#include "cadre/restore.h"
 #include "cadre/scatter.h"
 #include "cadre/sources.h"
 #include "cadre/sparse.h"

@@ -102,11 +102,65 @@ static void damaged_files_are_told(void **state)
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 8, "not its");
 }
 
+#define TENSOR(name, begin, end)                                                                   \
+    "\"" name "\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[" begin "," end "]}"
+
+/* As the reader of the format's authors has it: no byte is two tensors', and none is nobody's. */
+static void tensors_lie_one_behind_the_other(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct safetensors_entry *entries;
+    size_t count;
+    uint64_t position;
+    check_damaged("{" TENSOR("a", "0", "2") "," TENSOR("b", "1", "3") "}", 3,
+        "tensors 'a' and 'b' overlap: the second begins at byte 1 of the data, and the first ends "
+        "at byte 2");
+    check_damaged("{" TENSOR("b", "0", "2") "," TENSOR("a", "0", "2") "}", 2, "overlap");
+    check_damaged("{" TENSOR("a", "0", "2") "," TENSOR("b", "3", "5") "}", 5,
+        "bytes 2 to 3 of the data, behind tensor 'a', belong to no tensor");
+    check_damaged("{" TENSOR("a", "1", "3") "}", 3, "bytes 0 to 1 of the data, behind the header");
+    check_damaged("{" TENSOR("a", "0", "2") "}", 3, "bytes 2 to 3 of the data, behind tensor 'a'");
+    check_damaged("{}", 1, "bytes 0 to 1 of the data, behind the header");
+    check_damaged("{" TENSOR("a", "0", "2") "," TENSOR("a", "2", "4") "}", 4, "duplicate");
+    check_damaged("{\"a\":{\"dtype\":\"U64\",\"shape\":[1],\"data_offsets\":[0,8]}}", 8,
+        "tensor 'a' has the unknown type 'U64'; write it as one of F64");
+    uint8_t huge[16] = {0, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'};
+    assert_error(safetensors_decode(huge, sizeof huge, &entries, &count, &position, &error),
+        CADRE_DATA_LOSS, &error, "16 bytes cannot hold a header of 9223372036854775808 bytes");
+}
+
+static void a_tensor_may_be_of_a_variable_of_another_name(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    const uint8_t data[4] = {1, 2};
+    struct safetensors_entry entries[] = {
+        {.name = "a", .dtype = CADRE_U8, .rank = 1, .dims = {2}, .bytes = 2, .variable = "layer/w"},
+        {.name = "b", .dtype = CADRE_U8, .rank = 1, .dims = {2}, .bytes = 2}};
+    size_t size;
+    char *file = encode(entries, 2, data, 9, &size);
+    struct safetensors_entry *decoded;
+    size_t count;
+    uint64_t position;
+    assert_non_null(memmem(file, size, "\"variable/a\":\"layer/w\"", 22));
+    assert_ok(safetensors_decode(file, size, &decoded, &count, &position, &error), &error);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        bool is_a = strcmp(decoded[i].name, "a") == 0;
+        assert_string_equal(decoded[i].variable, is_a ? "layer/w" : "");
+    }
+    free(decoded);
+    free(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_are_aligned_and_equal_entries_give_equal_bytes),
         cmocka_unit_test(damaged_files_are_told),
+        cmocka_unit_test(tensors_lie_one_behind_the_other),
+        cmocka_unit_test(a_tensor_may_be_of_a_variable_of_another_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

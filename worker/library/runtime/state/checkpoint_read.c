@@ -15,9 +15,9 @@
 #define NO_BLOCK SIZE_MAX
 
 struct checkpoint_reader {
-    struct manifest_content *content;
-    const struct manifest_file *file; /* of the content */
-    char *manifest;                   /* its path */
+    struct manifest_content *content; /* NULL: of a file of tensors alone */
+    const struct manifest_file *file; /* of the content; or NULL */
+    char *manifest;                   /* its path; or NULL */
     char *path;                       /* of the tensors */
     int fd;
     struct safetensors_list list;
@@ -29,15 +29,14 @@ struct checkpoint_reader {
 
 /* --- blocks --- */
 
-static cadre_status read_block(
-    struct checkpoint_reader *reader, size_t i, char *into, struct cadre_error *error)
+/* Fewer bytes: the file ended. */
+static cadre_status read_file(const struct checkpoint_reader *reader, uint64_t at, char *into,
+    size_t bytes, size_t *ret_done, struct cadre_error *error)
 {
-    CADRE_ASSERT(i < reader->file->block_count);
-    const struct manifest_block *block = &reader->file->blocks[i];
-    size_t done = 0;
-    while (done < block->bytes) {
-        ssize_t count = pread(
-            reader->fd, into + done, (size_t)block->bytes - done, (off_t)(block->offset + done));
+    *ret_done = 0;
+    while (*ret_done < bytes) {
+        ssize_t count =
+            pread(reader->fd, into + *ret_done, bytes - *ret_done, (off_t)(at + *ret_done));
         if (count < 0 && errno == EINTR) {
             continue;
         }
@@ -47,8 +46,18 @@ static cadre_status read_block(
         if (count == 0) {
             break;
         }
-        done += (size_t)count;
+        *ret_done += (size_t)count;
     }
+    return CADRE_OK;
+}
+
+static cadre_status read_block(
+    struct checkpoint_reader *reader, size_t i, char *into, struct cadre_error *error)
+{
+    CADRE_ASSERT(i < reader->file->block_count);
+    const struct manifest_block *block = &reader->file->blocks[i];
+    size_t done = 0;
+    CADRE_TRY(read_file(reader, block->offset, into, (size_t)block->bytes, &done, error));
     uint32_t crc = checkpoint_crc32c(into, done);
     if (done == block->bytes && crc == block->crc32c) {
         reader->verified[i] = true;
@@ -87,11 +96,26 @@ static size_t block_at(const struct manifest_file *file, uint64_t at)
     return low;
 }
 
+/* A range of a file without checksums. */
+static cadre_status read_plain(const struct checkpoint_reader *reader, uint64_t at, char *into,
+    size_t bytes, struct cadre_error *error)
+{
+    size_t done = 0;
+    CADRE_TRY(read_file(reader, at, into, bytes, &done, error));
+    return done == bytes ? CADRE_OK
+                         : cadre_error_set(error, CADRE_DATA_LOSS,
+                               "%s was cut short while it was read: it ends at byte %llu",
+                               reader->path, (unsigned long long)(at + done));
+}
+
 /* Of the file; what lies inside of it. A block that is wanted whole is read to where it is to go.
  */
 static cadre_status read_range(struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, struct cadre_error *error)
 {
+    if (reader->file == NULL) {
+        return read_plain(reader, at, into, bytes, error);
+    }
     while (bytes > 0) {
         size_t i = block_at(reader->file, at);
         const struct manifest_block *block = &reader->file->blocks[i];
@@ -114,7 +138,7 @@ static cadre_status read_range(struct checkpoint_reader *reader, uint64_t at, ch
 
 cadre_status checkpoint_reader_verify(struct checkpoint_reader *reader, struct cadre_error *error)
 {
-    for (size_t i = 0; i < reader->file->block_count; i++) {
+    for (size_t i = 0; reader->file != NULL && i < reader->file->block_count; i++) {
         if (!reader->verified[i]) {
             CADRE_TRY(hold_block(reader, i, error));
         }
@@ -150,6 +174,11 @@ cadre_status checkpoint_reader_read(struct checkpoint_reader *reader,
 struct manifest_content *checkpoint_reader_manifest(struct checkpoint_reader *reader)
 {
     return reader->content;
+}
+
+const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_reader *reader)
+{
+    return &reader->list;
 }
 
 /* --- opening --- */
@@ -194,16 +223,9 @@ static cadre_status open_manifest(const struct cadre_strategy *strategy, const c
                  : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
 }
 
-static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_error *error)
+static cadre_status read_header(
+    struct checkpoint_reader *reader, uint64_t size, struct cadre_error *error)
 {
-    const struct manifest_file *file = reader->file;
-    uint64_t size = 0;
-    CADRE_TRY(file_open_regular(reader->path, &reader->fd, &size, error));
-    if (size != file->bytes) {
-        return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s is damaged: it has %llu bytes and not %llu; use another checkpoint", reader->path,
-            (unsigned long long)size, (unsigned long long)file->bytes);
-    }
     char head[8] = {0};
     size_t head_bytes = size < sizeof head ? (size_t)size : sizeof head;
     size_t header_bytes = 0;
@@ -215,7 +237,20 @@ static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_
             "no memory for the %zu bytes of the header of %s", header_bytes, reader->path);
     }
     CADRE_TRY(read_range(reader, 0, header, header_bytes, error));
-    CADRE_TRY(safetensors_decode_header(header, header_bytes, size, &reader->list, error));
+    return safetensors_decode_header(header, header_bytes, size, &reader->list, error);
+}
+
+static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_error *error)
+{
+    const struct manifest_file *file = reader->file;
+    uint64_t size = 0;
+    CADRE_TRY(file_open_regular(reader->path, &reader->fd, &size, error));
+    if (size != file->bytes) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "%s is damaged: it has %llu bytes and not %llu; use another checkpoint", reader->path,
+            (unsigned long long)size, (unsigned long long)file->bytes);
+    }
+    CADRE_TRY(read_header(reader, size, error));
     if (reader->list.position != manifest_position(reader->content)) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is not of the position that its manifest says, %llu", reader->path,
@@ -224,16 +259,51 @@ static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_
     return CADRE_OK;
 }
 
+static cadre_status new_reader(struct checkpoint_reader **ret_reader, struct cadre_error *error)
+{
+    *ret_reader = calloc(1, sizeof **ret_reader);
+    if (*ret_reader == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
+    }
+    (*ret_reader)->fd = -1;
+    (*ret_reader)->held = NO_BLOCK;
+    return CADRE_OK;
+}
+
+static cadre_status open_alone(
+    struct checkpoint_reader *reader, const char *path, struct cadre_error *error)
+{
+    uint64_t size = 0;
+    reader->path = strdup(path);
+    if (reader->path == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
+    }
+    CADRE_TRY(file_open_regular(path, &reader->fd, &size, error));
+    cadre_status status = read_header(reader, size, error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", path);
+}
+
+cadre_status checkpoint_reader_open_tensors(
+    const char *path, struct checkpoint_reader **ret_reader, struct cadre_error *error)
+{
+    struct checkpoint_reader *reader;
+    *ret_reader = NULL;
+    CADRE_TRY(new_reader(&reader, error));
+    cadre_status status = open_alone(reader, path, error);
+    if (status != CADRE_OK) {
+        checkpoint_reader_close(reader);
+        return status;
+    }
+    *ret_reader = reader;
+    return CADRE_OK;
+}
+
 cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {
-    struct checkpoint_reader *reader = calloc(1, sizeof *reader);
+    struct checkpoint_reader *reader;
     *ret_reader = NULL;
-    if (reader == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to read it");
-    }
-    reader->fd = -1;
-    reader->held = NO_BLOCK;
+    CADRE_TRY(new_reader(&reader, error));
     cadre_status status = open_manifest(strategy, path, reader, error);
     if (status == CADRE_OK) {
         status = open_tensors(reader, error);
@@ -268,6 +338,18 @@ cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     reader->content = content;
     reader->file = file;
     return CADRE_OK;
+}
+
+cadre_status checkpoint_reader_each_strings(struct checkpoint_reader *reader,
+    void (*each)(void *user, const char *name, size_t count), void *user, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t bytes = 0;
+    if (reader->manifest == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
+    return manifest_each_strings(text, bytes, each, user, error);
 }
 
 cadre_status checkpoint_reader_strings(struct checkpoint_reader *reader,

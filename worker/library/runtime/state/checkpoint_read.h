@@ -16,9 +16,13 @@ struct cadre_variable;
 struct checkpoint_reader;
 
 /* Opens the manifest `path` and the file beside it, and reads what tensors there are. DATA_LOSS,
- * NOT_FOUND, INVALID_ARGUMENT: it is no manifest. Errors do not name `path`. */
+ * NOT_FOUND, INVALID_ARGUMENT: it is no manifest. Errors do not name `path`. `strategy` NULL: of
+ * strings the manifest is not asked yet. */
 cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error);
+/* The same of a file of tensors alone, whoever wrote it: it has no checksums. Errors name it. */
+cadre_status checkpoint_reader_open_tensors(
+    const char *path, struct checkpoint_reader **ret_reader, struct cadre_error *error);
 void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allowed */
 
 /* The program has made variables since: what the manifest says of them is read, too. DATA_LOSS: it
@@ -32,8 +36,16 @@ cadre_status checkpoint_reader_strings(struct checkpoint_reader *reader,
     const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
     struct cadre_error *error);
 
-/* The reader's. */
+/* Each variable of strings that it holds; of a file of tensors alone none. */
+cadre_status checkpoint_reader_each_strings(struct checkpoint_reader *reader,
+    void (*each)(void *user, const char *name, size_t count), void *user,
+    struct cadre_error *error);
+
+/* The reader's; of a file of tensors alone NULL. */
 struct manifest_content *checkpoint_reader_manifest(struct checkpoint_reader *reader);
+
+/* What tensors it holds; the reader's. */
+const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_reader *reader);
 
 /* NULL: it holds none of that name. */
 const struct safetensors_entry *checkpoint_reader_find(

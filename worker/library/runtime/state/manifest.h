@@ -79,7 +79,8 @@ bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t ha
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
     uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
 
-/* The same in two parts: what the text says, and taking it over, which cannot fail. */
+/* The same in two parts: what the text says, and taking it over, which cannot fail. `strategy`
+ * NULL: of strings nothing is read. */
 struct manifest_content;
 cadre_status manifest_read(const struct cadre_strategy *strategy, const char *text, size_t bytes,
     struct manifest_content **ret_content, struct cadre_error *error);
@@ -90,6 +91,10 @@ struct cadre_tensor;
 struct cadre_variable;
 cadre_status manifest_read_strings(const char *text, size_t bytes,
     const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
+    struct cadre_error *error);
+/* Each variable of strings that the text holds, and how many strings it has. */
+cadre_status manifest_each_strings(const char *text, size_t bytes,
+    void (*each)(void *user, const char *name, size_t count), void *user,
     struct cadre_error *error);
 /* INVALID_ARGUMENT: it stands in the middle of an epoch that has another number of steps here, so
  * that samples would be fed twice or not at all. */

@@ -200,6 +200,24 @@ cadre_status manifest_read_strings(const char *text, size_t bytes, const cadre_v
     return status;
 }
 
+cadre_status manifest_each_strings(const char *text, size_t bytes,
+    void (*each)(void *user, const char *name, size_t count), void *user, struct cadre_error *error)
+{
+    json_error_t where;
+    json_t *root = json_loadb(text, bytes, PARSE_FLAGS, &where);
+    json_t *all = json_object_get(root, "strings");
+    cadre_status status =
+        json_is_object(all) ? CADRE_OK : malformed(error, "\"strings\" is no object");
+    const char *name;
+    json_t *list;
+    json_object_foreach(all, name, list)
+    {
+        each(user, name, json_array_size(list));
+    }
+    json_decref(root);
+    return status;
+}
+
 /* --- the file --- */
 
 static cadre_status read_checksums(
@@ -297,7 +315,7 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     if (status == CADRE_OK) {
         status = read_streams(root, content, error);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && strategy != NULL) {
         status = read_strings(strategy, root, content, error);
     }
     if (status == CADRE_OK) {

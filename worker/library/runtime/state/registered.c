@@ -14,6 +14,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -119,24 +120,34 @@ static cadre_status check(const cadre_strategy *strategy, const char *name, cons
 
 struct meeting {
     const struct registered_state *state;
+    struct restoration *from;  /* what its program takes values from holds it; or NULL */
+    bool restored;             /* a checkpoint holds it */
     struct cadre_error own;    /* why rank 0 could not restore it; code OK: it could, or need not */
     struct cadre_error theirs; /* the same, as it told; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
 };
 
-static cadre_status restore_here(cadre_strategy *strategy, const struct registered_state *state,
-    struct meeting *meeting, void *bytes)
+static struct state_tensor tensor_of(const struct registered_state *state)
 {
-    CADRE_ASSERT(strategy->state == STATE_RESTORES);
-    CADRE_ASSERT(strategy->roster.rank == 0);
     struct state_tensor tensor = {
         .dtype = CADRE_U8, .rank = 1, .dims = {(int64_t)state->size}, .bytes = state->size};
     snprintf(tensor.name, sizeof tensor.name, REGISTERED_PREFIX "%s", state->name);
-    meeting->own = (struct cadre_error){0};
-    return restore_tensor(strategy, &tensor, bytes, &meeting->own);
+    return tensor;
 }
 
-/* What the checkpoint that the job goes on from holds of it; rank 0 reads it. */
+static cadre_status restore_here(cadre_strategy *strategy, const struct registered_state *state,
+    struct meeting *meeting, void *bytes)
+{
+    CADRE_ASSERT(strategy->state == STATE_RESTORES || meeting->from != NULL);
+    CADRE_ASSERT(strategy->roster.rank == 0);
+    const struct state_tensor tensor = tensor_of(state);
+    meeting->own = (struct cadre_error){0};
+    return meeting->from != NULL ? restoration_read(meeting->from, &tensor, bytes, &meeting->own)
+                                 : restore_tensor(strategy, &tensor, bytes, &meeting->own);
+}
+
+/* What a checkpoint holds of it, the one that the job goes on from, or that its program has named;
+ * rank 0 reads it. */
 static cadre_status share_restored(
     cadre_strategy *strategy, uint32_t local, struct meeting *meeting, struct cadre_error *error)
 {
@@ -176,7 +187,7 @@ static cadre_status meet_here(
         key = collective_key(key, (uint64_t)(unsigned char)*c);
     }
     cadre_status status = collective_sum(strategy, local, NULL, 0, key, error);
-    if (status == CADRE_OK && strategy->state == STATE_RESTORES) {
+    if (status == CADRE_OK && meeting->restored) {
         return share_restored(strategy, local, meeting, error);
     }
     return status != CADRE_INVALID_ARGUMENT
@@ -197,6 +208,14 @@ static cadre_status meet(
     if (strategy->state == STATE_WARM) {
         return CADRE_OK;
     }
+    const struct state_tensor tensor = tensor_of(state);
+    struct restoration *restoration = strategy->state_part->restoration;
+    meeting.restored = strategy->state == STATE_RESTORES;
+    if (!meeting.restored && restoration_find(restoration, tensor.name) != NULL) {
+        CADRE_TRY(restoration_fits(restoration, &tensor, error));
+        meeting.from = restoration;
+        meeting.restored = true;
+    }
     snprintf(what, sizeof what, "cadre_state_register of '%.80s' with %zu bytes", state->name,
         state->size);
     cadre_status status = strategy_outside(strategy, what, meet_here, &meeting, error);
@@ -205,6 +224,18 @@ static cadre_status meet(
         return strategy_fail(strategy, error);
     }
     return status;
+}
+
+cadre_status registered_take_restored(
+    cadre_strategy *strategy, uint32_t i, struct cadre_error *error)
+{
+    const struct registered_state *state = &strategy->state_part->registered[i];
+    const struct state_tensor tensor = tensor_of(state);
+    CADRE_ASSERT(strategy->state == STATE_PRESENT);
+    CADRE_ASSERT(i < strategy->state_part->registered_count);
+    return restoration_find(strategy->state_part->restoration, tensor.name) == NULL
+               ? CADRE_OK
+               : meet(strategy, state, error);
 }
 
 cadre_status cadre_state_register(

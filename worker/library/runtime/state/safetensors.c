@@ -12,8 +12,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 
-#define LENGTH_BYTES 8
-#define ALIGNMENT    8
+#define LENGTH_BYTES    8
+#define ALIGNMENT       8
+#define METADATA        "__metadata__"
+#define VARIABLE_PREFIX "variable/"
 
 static const struct {
     cadre_dtype dtype;
@@ -99,13 +101,34 @@ static json_t *describe(const struct safetensors_entry *entry)
         "data_offsets", (json_int_t)entry->offset, (json_int_t)(entry->offset + entry->bytes));
 }
 
-static char *header_text(const struct safetensors_entry *entries, size_t count, uint64_t position)
+static void variable_key(const char *name, char ret_key[SAFETENSORS_NAME_BYTES + 16])
+{
+    snprintf(ret_key, SAFETENSORS_NAME_BYTES + 16, VARIABLE_PREFIX "%s", name);
+}
+
+/* NULL: no memory. */
+static json_t *describe_file(
+    const struct safetensors_entry *entries, size_t count, uint64_t position)
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRIu64, position);
-    JSON_AT_EXIT json_t *header = json_object();
     json_t *metadata = json_pack("{s:s, s:s}", "format", "cadre", "position", number);
-    if (json_object_set_new(header, "__metadata__", metadata) != 0) {
+    for (size_t i = 0; i < count; i++) {
+        char key[SAFETENSORS_NAME_BYTES + 16];
+        variable_key(entries[i].name, key);
+        if (entries[i].variable[0] != '\0' &&
+            json_object_set_new(metadata, key, json_string(entries[i].variable)) != 0) {
+            json_decref(metadata);
+            return NULL;
+        }
+    }
+    return metadata;
+}
+
+static char *header_text(const struct safetensors_entry *entries, size_t count, uint64_t position)
+{
+    JSON_AT_EXIT json_t *header = json_object();
+    if (json_object_set_new(header, METADATA, describe_file(entries, count, position)) != 0) {
         return NULL;
     }
     const struct safetensors_entry *entry = NULL;
@@ -150,8 +173,29 @@ static cadre_status decode_dtype(
             return CADRE_OK;
         }
     }
-    return cadre_error_set(
-        error, CADRE_DATA_LOSS, "tensor '%s' has the unknown type '%.16s'", name, text);
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "tensor '%s' has the unknown type '%.16s'; write it as one of F64, F32, F16, BF16, I64, "
+        "I32, I16, I8, U32, U16, U8 and BOOL",
+        name, text);
+}
+
+/* The name of the variable, if the metadata have one. */
+static cadre_status decode_variable(
+    json_t *header, struct safetensors_entry *entry, struct cadre_error *error)
+{
+    char key[SAFETENSORS_NAME_BYTES + 16];
+    variable_key(entry->name, key);
+    const char *name = json_string_value(json_object_get(json_object_get(header, METADATA), key));
+    if (name == NULL) {
+        return CADRE_OK;
+    }
+    if (strlen(name) >= sizeof entry->variable) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "the metadata call the variable of tensor '%s' '%.64s...', which is over %zu bytes",
+            entry->name, name, sizeof entry->variable - 1);
+    }
+    memcpy(entry->variable, name, strlen(name) + 1);
+    return CADRE_OK;
 }
 
 static cadre_status decode_entry(const char *name, json_t *object, size_t data_bytes,
@@ -226,10 +270,78 @@ static cadre_status decode_json(
 static uint64_t decode_position(json_t *header)
 {
     const char *text =
-        json_string_value(json_object_get(json_object_get(header, "__metadata__"), "position"));
+        json_string_value(json_object_get(json_object_get(header, METADATA), "position"));
     char *end = NULL;
     unsigned long long position = text == NULL ? 0 : strtoull(text, &end, 10);
     return text == NULL || text[0] == '\0' || *end != '\0' ? POSITION_NONE : position;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct safetensors_entry *left = *(struct safetensors_entry *const *)a;
+    const struct safetensors_entry *right = *(struct safetensors_entry *const *)b;
+    if (left->offset != right->offset) {
+        return left->offset < right->offset ? -1 : 1;
+    }
+    return left->bytes < right->bytes ? -1 : left->bytes > right->bytes ? 1 : 0;
+}
+
+static cadre_status belongs_to_none(
+    size_t begin, size_t end, const struct safetensors_entry *before, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_DATA_LOSS,
+        "bytes %zu to %zu of the data, behind %s%s%s, belong to no tensor", begin, end,
+        before == NULL ? "the header" : "tensor '", before == NULL ? "" : before->name,
+        before == NULL ? "" : "'");
+}
+
+/* Tensors lie one behind the other, and fill the data. */
+static cadre_status check_places(const struct safetensors_entry *entries, size_t count,
+    size_t data_bytes, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT const struct safetensors_entry **order = calloc(count + 1, sizeof *order);
+    if (order == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu tensors", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = &entries[i];
+    }
+    qsort(order, count, sizeof *order, by_place);
+    size_t end = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (order[i]->offset < end) {
+            return cadre_error_set(error, CADRE_DATA_LOSS,
+                "tensors '%s' and '%s' overlap: the second begins at byte %zu of the data, and the "
+                "first ends at byte %zu",
+                order[i - 1]->name, order[i]->name, order[i]->offset, end);
+        }
+        if (order[i]->offset > end) {
+            return belongs_to_none(end, order[i]->offset, i == 0 ? NULL : order[i - 1], error);
+        }
+        end += order[i]->bytes;
+    }
+    return end == data_bytes
+               ? CADRE_OK
+               : belongs_to_none(end, data_bytes, count == 0 ? NULL : order[count - 1], error);
+}
+
+/* `entries` has room for all that the header names. */
+static cadre_status decode_entries(json_t *header, size_t data_bytes,
+    struct safetensors_entry *entries, size_t *ret_count, struct cadre_error *error)
+{
+    const char *name;
+    json_t *object;
+    *ret_count = 0;
+    json_object_foreach(header, name, object)
+    {
+        if (strcmp(name, METADATA) == 0) {
+            continue;
+        }
+        struct safetensors_entry *entry = &entries[(*ret_count)++];
+        CADRE_TRY(decode_entry(name, object, data_bytes, entry, error));
+        CADRE_TRY(decode_variable(header, entry, error));
+    }
+    return check_places(entries, *ret_count, data_bytes, error);
 }
 
 cadre_status safetensors_decode_header(const void *bytes, size_t size, uint64_t file_bytes,
@@ -246,15 +358,7 @@ cadre_status safetensors_decode_header(const void *bytes, size_t size, uint64_t 
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu tensors", json_object_size(header));
     }
     size_t data_bytes = (size_t)file_bytes - ret_list->data_at;
-    cadre_status status = CADRE_OK;
-    const char *name;
-    json_t *object;
-    json_object_foreach(header, name, object)
-    {
-        if (status == CADRE_OK && strcmp(name, "__metadata__") != 0) {
-            status = decode_entry(name, object, data_bytes, &entries[ret_list->count++], error);
-        }
-    }
+    cadre_status status = decode_entries(header, data_bytes, entries, &ret_list->count, error);
     if (status != CADRE_OK) {
         free(entries);
         *ret_list = (struct safetensors_list){.position = POSITION_NONE};

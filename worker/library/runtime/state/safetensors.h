@@ -23,6 +23,9 @@ struct safetensors_entry {
     size_t bytes;
     size_t offset;    /* in the data */
     const void *data; /* where it lies in memory; NULL: in the file alone */
+    /* The variable that it is the value of, where that is called otherwise; else "". In the file it
+     * is a line of the metadata, "variable/<name of the tensor>". */
+    char variable[SAFETENSORS_NAME_BYTES];
 };
 
 /* Gives each entry its offset, in the order of their element sizes, large ones first, so that all
@@ -51,7 +54,8 @@ cadre_status safetensors_header_bytes(const void *bytes, size_t size, uint64_t f
     size_t *ret_bytes, struct cadre_error *error);
 
 /* Decodes the header of a file of `file_bytes`; `size` are at least those before the data, or all
- * that there are. DATA_LOSS says what is wrong with it. */
+ * that there are. DATA_LOSS says what is wrong with it: also that tensors overlap, or that bytes
+ * belong to none. */
 cadre_status safetensors_decode_header(const void *bytes, size_t size, uint64_t file_bytes,
     struct safetensors_list *ret_list, struct cadre_error *error);
 

@@ -12,11 +12,14 @@
 struct checkpointer;
 struct checkpoint_reader;
 struct registered_state;
+struct restoration;
 struct streamed;
 
 struct state_part {
     struct checkpointer *checkpointer;
     struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
+    struct restoration *restoration;     /* what its program takes values from; or NULL */
+    bool passed_over;                    /* likewise: they are the job's already */
     struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;

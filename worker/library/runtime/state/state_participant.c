@@ -12,6 +12,7 @@
 #include "worker/library/runtime/state/layout.h"
 #include "worker/library/runtime/state/manifest.h"
 #include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/state/state_part.h"
@@ -34,6 +35,8 @@ static void close_part(cadre_strategy *strategy)
     struct state_part *part = strategy->state_part;
     if (part != NULL) {
         restore_close(strategy);
+        restoration_close(part->restoration);
+        part->restoration = NULL;
         checkpointer_close(part->checkpointer);
         part->checkpointer = NULL;
         part->streamed = NULL;
@@ -61,6 +64,7 @@ static void place(cadre_strategy *strategy, enum loop_place place, bool reached)
 static cadre_status begin(struct step_order *order, struct cadre_error *error)
 {
     (void)error; /* one that is missing stops no training */
+    restoration_rest(order->strategy->state_part->restoration);
     checkpoint_at_step(order->strategy);
     return CADRE_OK;
 }

@@ -16,8 +16,11 @@
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/state/variable_create.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -79,7 +82,7 @@ static cadre_status check_options(const char *name, cadre_dtype dtype,
                : CADRE_OK;
 }
 
-static cadre_status check_creation(const struct variable_plan *plan, struct cadre_error *error)
+cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error)
 {
     const cadre_strategy *strategy = plan->strategy;
     const cadre_variable *with = NULL;
@@ -134,6 +137,8 @@ static uint64_t variable_key(const cadre_variable *variable)
 struct sharing {
     cadre_variable *variable;
     const cadre_initializer *initializer;
+    struct restoration *from;  /* holds its value; NULL: another place does */
+    bool restored;             /* it begins with what a checkpoint holds */
     cadre_tensor *strings;     /* owned; of the chief: what a variable of strings is restored to */
     struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
     struct cadre_error theirs; /* the same, as it told; of local replica 0 */
@@ -141,18 +146,22 @@ struct sharing {
     int64_t replicas;          /* that the variable was created on; likewise */
 };
 
-/* What the job's checkpoint holds of it, in place of its initial value. */
+/* What a checkpoint holds of it, in place of its initial value: the one that the job goes on from,
+ * or that its program has named. */
 static cadre_status evaluate_restored(
     cadre_strategy *strategy, struct sharing *sharing, void *values)
 {
-    CADRE_ASSERT(strategy->state == STATE_RESTORES);
+    CADRE_ASSERT(strategy->state == STATE_RESTORES || sharing->from != NULL);
     const cadre_variable *variable = sharing->variable;
     if (variable->dtype == CADRE_STRING) {
         cadre_tensor_release(sharing->strings);
-        return restore_strings(strategy, variable, &sharing->strings, &sharing->own);
+        return sharing->from != NULL
+                   ? restoration_strings(sharing->from, variable, &sharing->strings, &sharing->own)
+                   : restore_strings(strategy, variable, &sharing->strings, &sharing->own);
     }
     const struct state_tensor tensor = state_tensor_of(variable);
-    return restore_tensor(strategy, &tensor, values, &sharing->own);
+    return sharing->from != NULL ? restoration_read(sharing->from, &tensor, values, &sharing->own)
+                                 : restore_tensor(strategy, &tensor, values, &sharing->own);
 }
 
 /* Into `values`, which is in the host's memory. */
@@ -161,7 +170,7 @@ static cadre_status evaluate(struct sharing *sharing, void *values)
     cadre_variable *variable = sharing->variable;
     cadre_strategy *strategy = variable->strategy;
     sharing->own = (struct cadre_error){0};
-    if (strategy->state == STATE_RESTORES) {
+    if (sharing->restored) {
         return evaluate_restored(strategy, sharing, values);
     }
     if (variable->dtype == CADRE_STRING) {
@@ -200,8 +209,7 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
     if (status == CADRE_OK && failures != 0) {
         return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
     }
-    if (status == CADRE_OK && variable->dtype == CADRE_STRING &&
-        strategy->state == STATE_RESTORES) {
+    if (status == CADRE_OK && variable->dtype == CADRE_STRING && sharing->restored) {
         return restore_share_strings(strategy, local, variable, sharing->strings, error);
     }
     if (status != CADRE_OK || !is_shared_out(variable)) {
@@ -283,11 +291,28 @@ static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
     }
     variable->restored = strategy->state == STATE_RESTORES;
     if (variable->on_read) {
-        on_read_begin(variable, variable->restored ? 1 : (uint32_t)sharing->replicas);
+        on_read_begin(variable, sharing->restored ? 1 : (uint32_t)sharing->replicas);
     }
-    if (variable->on_read && variable->restored) {
+    if (variable->on_read && sharing->restored) {
         on_read_spread(variable);
     }
+    return CADRE_OK;
+}
+
+/* Where its value is to come from, which all tasks see alike. INVALID_ARGUMENT: it is another one
+ * there. */
+static cadre_status find_value(
+    cadre_strategy *strategy, struct sharing *sharing, struct cadre_error *error)
+{
+    const struct state_tensor tensor = state_tensor_of(sharing->variable);
+    struct restoration *restoration = strategy->state_part->restoration;
+    sharing->restored = strategy->state == STATE_RESTORES;
+    if (sharing->restored || restoration_find(restoration, tensor.name) == NULL) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(restoration_fits(restoration, &tensor, error));
+    sharing->from = restoration;
+    sharing->restored = true;
     return CADRE_OK;
 }
 
@@ -297,6 +322,7 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     cadre_status status = CADRE_OK;
     struct sharing sharing = {
         .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
+    CADRE_TRY(find_value(strategy, &sharing, error));
     if (strategy->variables->count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
     }
@@ -314,7 +340,31 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
     return status;
 }
 
-/* --- public --- */
+cadre_status variable_take_restored(cadre_variable *variable, struct cadre_error *error)
+{
+    cadre_strategy *strategy = variable->strategy;
+    struct sharing sharing = {.variable = variable, .replicas = strategy->replica_count};
+    CADRE_ASSERT(strategy->state == STATE_PRESENT);
+    CADRE_TRY(find_value(strategy, &sharing, error));
+    if (!sharing.restored) {
+        return CADRE_OK;
+    }
+    bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
+    outside_settle(strategy, variable->components[0].value);
+    outside_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
+    cadre_status status = share_out(strategy, &sharing, error);
+    if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
+        status = begin(strategy, variable, &sharing, error);
+    }
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        variable->components[i].writes++; /* who keeps a hash of it sees that it is old */
+    }
+    variable->total.writes++;
+    cadre_tensor_release(sharing.strings);
+    return status;
+}
+
+/* --- creating one --- */
 
 static cadre_status keep_variable(
     cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
@@ -342,7 +392,7 @@ static cadre_status keep_variable(
     return CADRE_OK;
 }
 
-static cadre_status create_in(
+cadre_status variable_create_in(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
     cadre_strategy *strategy = plan->strategy;
@@ -360,6 +410,8 @@ static cadre_status create_in(
     *ret_variable = variable;
     return CADRE_OK;
 }
+
+/* --- public --- */
 
 cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
@@ -382,11 +434,11 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
                                : strategy_enter(scope, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = check_creation(&plan, &error);
+        status = variable_check_plan(&plan, &error);
     }
     if (status == CADRE_OK) {
         status = plan.strategy == NULL ? plain_create(&plan, ret_variable, &error)
-                                       : create_in(&plan, ret_variable, &error);
+                                       : variable_create_in(&plan, ret_variable, &error);
     }
     return border(status, &error);
 }
