@@ -16,6 +16,7 @@
 #include "cadre/dataset.h"
 #include "cadre/device.h"
 #include "cadre/example.h"
+#include "cadre/export.h"
 #include "cadre/gpu.h"
 #include "cadre/input.h"
 #include "cadre/logical_device.h"

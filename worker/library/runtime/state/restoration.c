@@ -14,6 +14,7 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/outside.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
+#include "worker/library/runtime/state/first_task.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -26,7 +27,7 @@ static cadre_status no_memory(const char *path, struct cadre_error *error)
 
 /* --- the file --- */
 
-static bool is_tensors(const char *path)
+bool restoration_is_tensors(const char *path)
 {
     static const char kind[] = ".safetensors";
     size_t length = strlen(path);
@@ -37,7 +38,7 @@ static bool is_tensors(const char *path)
 static cadre_status open_reader(
     const char *path, struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {
-    if (is_tensors(path)) {
+    if (restoration_is_tensors(path)) {
         return checkpoint_reader_open_tensors(path, ret_reader, error);
     }
     cadre_status status = checkpoint_reader_open(NULL, path, ret_reader, error);
@@ -50,8 +51,8 @@ static cadre_status open_reader(
 
 static cadre_status failed(const char *path, cadre_status status, struct cadre_error *error)
 {
-    return is_tensors(path) ? cadre_error_wrap(error, status, "%s", path)
-                            : restore_failed(path, status, error);
+    return restoration_is_tensors(path) ? cadre_error_wrap(error, status, "%s", path)
+                                        : restore_failed(path, status, error);
 }
 
 /* Of a folder the newest whole checkpoint, whose every byte was looked at; *ret_path is the
@@ -185,9 +186,7 @@ struct opening {
     struct restoration *restoration;
     const char *function;
     const char *path;
-    struct cadre_error own;    /* why rank 0 could not; code OK: it could, or is another task */
-    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
-    int64_t failed;            /* its code; of local replica 0 */
+    struct first_task first;
 };
 
 /* Path, then tensors. They may be those of an attempt that others had completed (outside.h). */
@@ -242,33 +241,26 @@ static cadre_status tell_here(
     return local == 0 ? take(restoration, &sizes, bytes, error) : CADRE_OK;
 }
 
-/* Called again, perhaps with another chief, when a task is lost meanwhile. */
+static cadre_status open_first(cadre_strategy *strategy, void *user, struct cadre_error *error)
+{
+    (void)strategy;
+    const struct opening *opening = user;
+    return open_here(opening->restoration, opening->path, error);
+}
+
 static cadre_status meet_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct opening *opening = user;
-    bool chief = strategy->roster.rank == 0 && local == 0;
-    int64_t code = 0;
-    if (local == 0) {
-        opening->own = (struct cadre_error){0};
-    }
-    if (chief) {
-        code = (int64_t)open_here(opening->restoration, opening->path, &opening->own);
-    }
-    const struct mesh_buffer flag = {.data = &code, .bytes = sizeof code, .dtype = MESH_I64};
-    uint64_t key = collective_key_text(collective_key(0, UINT64_MAX - 4), opening->path);
-    cadre_status status = collective_sum(strategy, local, &flag, 1, key, error);
+    cadre_status code = CADRE_OK;
+    cadre_status status = first_task_here(strategy, local, &opening->first, &code, error);
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_wrap(error, status,
             "%s('%.200s'): another task does something else; all tasks name the same file",
             opening->function, opening->path);
     }
-    CADRE_TRY(status);
-    if (local == 0) {
-        opening->failed = code;
-    }
-    return code == 0 ? tell_here(strategy, local, opening, error)
-                     : collective_hear(strategy, local, 0, &opening->own, &opening->theirs, error);
+    return status != CADRE_OK || code != CADRE_OK ? status
+                                                  : tell_here(strategy, local, opening, error);
 }
 
 static cadre_status open_by_all(
@@ -277,12 +269,7 @@ static cadre_status open_by_all(
     char what[STRATEGY_WHAT_BYTES];
     snprintf(what, sizeof what, "%s('%.100s')", opening->function, opening->path);
     CADRE_TRY(strategy_outside(strategy, what, meet_here, opening, error));
-    if (opening->failed == 0) {
-        return CADRE_OK;
-    }
-    *error = opening->own.code != CADRE_OK ? opening->own : opening->theirs;
-    error->code = (cadre_status)opening->failed;
-    return error->code;
+    return first_task_verdict(&opening->first, error);
 }
 
 cadre_status restoration_open(struct cadre_strategy *strategy, const char *function,
@@ -293,7 +280,12 @@ cadre_status restoration_open(struct cadre_strategy *strategy, const char *funct
     if (restoration == NULL) {
         return no_memory(path, error);
     }
-    struct opening opening = {.restoration = restoration, .function = function, .path = path};
+    struct opening opening = {.restoration = restoration,
+        .function = function,
+        .path = path,
+        .first = {.function = open_first,
+            .user = &opening,
+            .key = collective_key_text(collective_key(0, UINT64_MAX - 4), path)}};
     cadre_status status = strategy->state == STATE_WARM ? open_here(restoration, path, error)
                                                         : open_by_all(strategy, &opening, error);
     if (status != CADRE_OK) {

@@ -41,6 +41,9 @@ cadre_status restoration_open(struct cadre_strategy *strategy, const char *funct
     const char *path, struct restoration **ret_restoration, struct cadre_error *error);
 void restoration_close(struct restoration *restoration); /* NULL is allowed */
 
+/* Whether the path is one of a file of tensors: it ends with ".safetensors". */
+bool restoration_is_tensors(const char *path);
+
 /* No more is read until something is: the file need not stay open. NULL is allowed. */
 void restoration_rest(struct restoration *restoration);
 

@@ -207,6 +207,9 @@ cadre_status cadre_restore(
         status = argument_require(path, __func__, "path", &error);
     }
     if (status == CADRE_OK) {
+        status = variable_require_kept(strategy, __func__, &error);
+    }
+    if (status == CADRE_OK) {
         status = restore(strategy, path, &error);
     }
     if (status == CADRE_OK) {

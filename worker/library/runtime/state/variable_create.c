@@ -82,6 +82,17 @@ static cadre_status check_options(const char *name, cadre_dtype dtype,
                : CADRE_OK;
 }
 
+cadre_status variable_require_kept(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error)
+{
+    return !strategy_is_default(strategy)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                     "%s: the default strategy has no variables, those that are created in it are "
+                     "the program's own; make a strategy, such as cadre_strategy_mirrored",
+                     function);
+}
+
 cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error)
 {
     const cadre_strategy *strategy = plan->strategy;

@@ -6,6 +6,11 @@
 #include "common/base/error.h"
 #include "worker/library/runtime/variables/variable.h"
 
+/* What other functions about all variables of a strategy ask first. FAILED_PRECONDITION: it is the
+ * default strategy, which has none. */
+cadre_status variable_require_kept(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
 /* What cadre_variable_create refuses: names that are taken, options that do not go together, a job
  * that has begun. */
 cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error);
