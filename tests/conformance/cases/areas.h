@@ -55,6 +55,9 @@ int checkpoint_process(const char *what, const char *path);
 json_t *sharded_save(struct conformance_case *self);
 json_t *sharded_restore(struct conformance_case *self);
 
+/* area_restore.c */
+void area_restore(struct conformance_case *self);
+
 /* area_cluster.c */
 void area_cluster_spec(struct conformance_case *self);
 void area_resolver(struct conformance_case *self);

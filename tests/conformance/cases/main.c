@@ -56,6 +56,7 @@ static const struct {
     {"reduce", area_reduce, {"result", "example_weights", ERRORS}},
     {"resolver", area_resolver,
         {"task_type", "task_id", "num_workers", "num_ps", "masters", "hosts", "cluster", ERRORS}},
+    {"restore", area_restore, {"values", "missing", "unused", ERRORS}},
     {"run", area_run, {"per_replica", "result_map", ERRORS}},
     {"scope", area_scope, {"answers", ERRORS}},
     {"sharded_variable", area_sharded_variable,
