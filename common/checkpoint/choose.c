@@ -270,6 +270,16 @@ static cadre_status list(const char *folder, struct found *found, struct cadre_e
     return CADRE_OK;
 }
 
+bool checkpoint_is_held(const char *folder, uint64_t *ret_position)
+{
+    struct found found = {0};
+    struct cadre_error ignored;
+    bool held = list(folder, &found, &ignored) == CADRE_OK && found.count > 0;
+    *ret_position = held ? found.positions[0] : 0;
+    free(found.positions);
+    return held;
+}
+
 /* The first that is whole. `first` is what is wrong with the newest, when that is not. */
 static cadre_status choose(const char *folder, const struct found *found,
     struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_left_out,

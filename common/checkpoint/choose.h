@@ -29,6 +29,10 @@ cadre_status checkpoint_choose(
     const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
 void checkpoint_choice_free(struct checkpoint_choice *choice); /* accepts {0} */
 
+/* Whether the folder holds a checkpoint, whole or not, and the step of the newest. False also of
+ * one that cannot be looked into. */
+bool checkpoint_is_held(const char *folder, uint64_t *ret_position);
+
 /* One that was published, by the path of its manifest and the hash of that: everything is read.
  * DATA_LOSS: the manifest, the tensors or a byte of them is not what it was, or one of the two is
  * missing. NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it cannot be read

@@ -19,6 +19,9 @@
  * cadre_save, cadre_finish) is undone there, for it did that before the checkpoint, too. Datasets
  * are found again by name; one in the middle of an epoch must have as many steps in it as it had.
  *
+ * A program may say all of this itself (cadre_checkpoint_manager); what is said from outside counts
+ * before it. Values alone, into a job that begins anew: cadre/restore.h.
+ *
  * The training waits for a copy in memory only, which needs as much memory as the variables have; a
  * thread of the chief writes it. One that is due while the one before is still being written is
  * left out, and people are told; so is a failure to write, after which the training goes on. */
@@ -36,6 +39,40 @@ extern "C" {
 #endif
 
 #define CADRE_POSITION_NONE UINT64_MAX
+
+/* Zeroed: as without a manager, but that a program which is started by hand leaves its checkpoints
+ * in the output folder. */
+typedef struct cadre_checkpoint_options {
+    const char *directory; /* made if it is not there; NULL: the output folder */
+    uint32_t max_to_keep;  /* 1 to 1000; 0: 3 */
+    uint64_t every_steps;  /* 0: at the end, and by cadre_save (checkpoint_interval) */
+    /* Goes on from the newest whole one in the directory, as with CADRE_RESTORE: in the middle of
+     * the epoch, with all that checkpoints hold. Where there is none it begins anew. */
+    bool restore_or_initialize;
+} cadre_checkpoint_options;
+
+/* Where the checkpoints of this program go, how many are kept, and whether it goes on from them.
+ * Once, between cadre_init and the strategy (FAILED_PRECONDITION); copied. Then cadre_save and
+ * cadre_finish write there, cadre_checkpoint_latest and cadre_checkpoints say what there is.
+ * By hand what CADRE_CHECKPOINT_DIR, CADRE_CHECKPOINTS_KEPT, CADRE_CHECKPOINT_EVERY and
+ * CADRE_RESTORE say counts before it. Without restore_or_initialize a directory that holds
+ * checkpoints already is FAILED_PRECONDITION, for two runs would be one there. In programs that are
+ * a cluster by hand (cadre/program.h) restore_or_initialize is FAILED_PRECONDITION: set
+ * CADRE_RESTORE in all of them.
+ * In a job of a daemon, of `cadre run` too, checkpoints go where the job was told to, and as many
+ * are kept: people are told when that is another directory. `every_steps` counts where the job was
+ * told nothing. A job that is started again goes on by itself; a new one goes on from another's by
+ * `--restore`. (tf.train.CheckpointManager, its restore_or_initialize.) */
+CADRE_API cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options);
+
+/* The positions of the checkpoints of this run that are published and kept, oldest first: at most
+ * `room` of them, the newest; *ret_count is how many there are. Collective: the first task looks
+ * into the folder that it writes to, and all get the same. So in a job whose checkpoints go to the
+ * coordinator those are left out that a first task before it wrote on another host; `cadre job`
+ * lists all. In a task that joins later there are none. Cross-replica context.
+ * (tf.train.CheckpointManager.checkpoints.) */
+CADRE_API cadre_status cadre_checkpoints(
+    cadre_strategy *strategy, uint64_t *ret_positions, uint32_t room, uint32_t *ret_count);
 
 /* Saves now: the state after the last step. Collective over the tasks, and belongs to that step;
  * it fails on all or on none. Returns once the state is copied (and the one before is written); it

@@ -109,6 +109,7 @@ struct environment {
     uint64_t collective_timeout_us;                   /* 0: none */
     char restore_path[ENVIRONMENT_FOLDER_BYTES];      /* "": none */
     char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */
+    bool checkpoint_own; /* what it goes on from lies where it writes: it is the same run */
     uint64_t checkpoint_every;
     uint32_t checkpoints_kept;
     bool mesh_host_given;

@@ -12,6 +12,7 @@
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/cluster/cluster_choice.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
+#include "worker/library/runtime/program/checkpoint_wishes.h"
 #include "worker/library/runtime/program/restore_position.h"
 #include "worker/library/runtime/border/show.h"
 
@@ -24,6 +25,7 @@ static struct {
     struct cluster_member *cluster; /* NULL: none */
     struct cluster_choice choice;   /* the parts of that, if it has ps tasks */
     bool taken;                     /* the session of the cluster */
+    bool managed;                   /* it said itself what becomes of its checkpoints */
 } program;
 
 const struct environment *program_environment(void)
@@ -118,6 +120,19 @@ cadre_status program_set_cluster(const cadre_cluster_resolver *resolver, struct 
     struct cluster_choice choice;
     CADRE_TRY(cluster_choice_open(resolver, &program.environment, &choice, error));
     set_choice(&choice);
+    return CADRE_OK;
+}
+
+cadre_status program_set_checkpoints(
+    const cadre_checkpoint_options *options, struct cadre_error *error)
+{
+    if (program.managed) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_checkpoint_manager was called a second time; a program has one manager");
+    }
+    CADRE_TRY(
+        checkpoint_wishes_apply(&program.environment, program.cluster != NULL, options, error));
+    program.managed = true;
     return CADRE_OK;
 }
 

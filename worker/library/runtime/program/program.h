@@ -3,6 +3,7 @@
 #ifndef CADRE_RUNTIME_PROGRAM_H
 #define CADRE_RUNTIME_PROGRAM_H
 
+#include "cadre/checkpoint.h"
 #include "worker/library/device/device_here.h"
 #include "worker/library/runtime/cluster/cluster_member.h"
 #include "worker/library/runtime/border/environment.h"
@@ -21,6 +22,11 @@ const struct cluster_member *program_cluster(void);
 /* The program is a task of that cluster, whatever it was of before; copied. While it has no
  * strategy. A cluster with ps tasks is a crew, if it can be one, until program_choose_part. */
 cadre_status program_set_cluster(const cadre_cluster_resolver *resolver, struct cadre_error *error);
+
+/* What the program says about its checkpoints, copied. While it has no strategy; once:
+ * FAILED_PRECONDITION. */
+cadre_status program_set_checkpoints(
+    const cadre_checkpoint_options *options, struct cadre_error *error);
 
 /* The strategy, or what else the program comes to be, takes this part of its cluster. Without a
  * cluster with ps tasks, and behind the strategy, it changes nothing. Errors as of

@@ -144,22 +144,36 @@ static cadre_status list(const char *folder, uint64_t published, uint64_t **ret_
     return CADRE_OK;
 }
 
+cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_t published,
+    uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error)
+{
+    size_t count = 0;
+    *ret_positions = NULL;
+    *ret_count = 0;
+    cadre_status status = list(folder, published, ret_positions, &count, error);
+    for (size_t i = 0; status == CADRE_OK && i < count; i++) {
+        char text[CHECKPOINT_NAME_BYTES];
+        uint64_t position = (*ret_positions)[i];
+        checkpoint_name(position, CHECKPOINT_TEXT_NAME, text);
+        if (is_of(folder, text, run, position)) {
+            (*ret_positions)[(*ret_count)++] = position;
+        }
+    }
+    return status;
+}
+
 cadre_status checkpoint_folder_keep(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error)
 {
     CADRE_ASSERT(kept > 0);
     CADRE_FREE_AT_EXIT uint64_t *positions = NULL;
     size_t count = 0;
-    uint32_t seen = 0;
-    cadre_status status = list(folder, published, &positions, &count, error);
-    for (size_t i = 0; status == CADRE_OK && i < count; i++) {
+    cadre_status status = checkpoint_folder_list(folder, run, published, &positions, &count, error);
+    for (size_t i = kept; status == CADRE_OK && i < count; i++) {
         char tensors[CHECKPOINT_NAME_BYTES];
         char text[CHECKPOINT_NAME_BYTES];
         checkpoint_name(positions[i], CHECKPOINT_TENSORS_NAME, tensors);
         checkpoint_name(positions[i], CHECKPOINT_TEXT_NAME, text);
-        if (!is_of(folder, text, run, positions[i]) || ++seen <= kept) {
-            continue;
-        }
         status = checkpoint_file_remove(folder, tensors, error);
         if (status == CADRE_OK) {
             status = checkpoint_file_remove(folder, text, error);

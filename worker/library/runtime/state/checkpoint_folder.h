@@ -6,6 +6,7 @@
 #define CADRE_RUNTIME_CHECKPOINT_FOLDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -27,6 +28,11 @@ void checkpoint_folder_clear(const char *folder);
  * others: the tensors first, so that no tensors stay behind that nobody can tell whose they are. */
 cadre_status checkpoint_folder_keep(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error);
+
+/* The positions of those of `run` up to `published`, newest first; *ret_positions is the caller's
+ * to free. */
+cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_t published,
+    uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error);
 
 /* A small file that all who see the same folder can read: the name of the run, in a file that bears
  * it. */

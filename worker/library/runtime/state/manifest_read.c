@@ -449,7 +449,7 @@ void manifest_take_over(
         }
     }
     /* Another job's checkpoints are not ours to delete, whoever goes on from them. */
-    bool ours = !from_file ||
+    bool ours = !from_file || strategy->environment->checkpoint_own ||
                 (!strategy->environment->by_hand && content->job == strategy->environment->job);
     if (warm && ours) {
         memcpy(checkpointer->run, content->run, sizeof checkpointer->run);

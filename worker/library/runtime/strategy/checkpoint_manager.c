@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a program says about its checkpoints before it has a strategy. */
+#include "cadre/checkpoint.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/strategy/living.h"
+
+static cadre_status manage(const cadre_checkpoint_options *options, struct cadre_error *error)
+{
+    static const char function[] = "cadre_checkpoint_manager";
+    uint32_t at = 0;
+    CADRE_TRY(context_require_cross(function, error));
+    CADRE_TRY(argument_require(options, function, "options", error));
+    if (program_environment() == NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called before cadre_init; call it between cadre_init and the strategy",
+            function);
+    }
+    if (living_next(&at) != NULL || program_cluster_met()) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "%s was called after the strategy was made; call it between cadre_init and the "
+            "strategy",
+            function);
+    }
+    return program_set_checkpoints(options, error);
+}
+
+cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options)
+{
+    struct cadre_error error = {0};
+    return border(manage(options, &error), &error);
+}
