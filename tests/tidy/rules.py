@@ -106,7 +106,7 @@ LAYERS = {
                                                         "worker/library/runtime/border/",
                                                         "worker/library/runtime/task/",
                                                         "worker/library/runtime/cluster/"],
-    "worker/library/runtime/program/": BASE + ["common/model/limits.h", "common/checkpoint/",
+    "worker/library/runtime/program/": BASE + ["cadre/checkpoint.h", "common/model/limits.h", "common/checkpoint/",
                                                "worker/library/crash/crash.h",
                                                "worker/library/device/device_here.h", "worker/library/mesh/mesh.h",
                                                "worker/library/runtime/border/",
@@ -360,7 +360,6 @@ FILE_CIRCLES = {
     "worker/library/mesh/device": 8,
     "worker/library/ps": 7,
     "worker/library/runtime/regroup": 4,
-    "worker/library/runtime/state": 5,
 }
 
 # Folders whose files may use only FREESTANDING system headers.

@@ -43,12 +43,6 @@ void registered_give(cadre_strategy *strategy, enum loop_place place);
 /* Whether one of them stands in checkpoints under `name`. */
 bool registered_stands_as(const cadre_strategy *strategy, const char *name);
 
-/* Before the first step, in all tasks together: registered state `i` gets what the strategy's
- * restoration holds of it, if it does. Errors are final, but INVALID_ARGUMENT, which says that it
- * has another size there. */
-cadre_status registered_take_restored(
-    cadre_strategy *strategy, uint32_t i, struct cadre_error *error);
-
 /* Forgets all of them: at the strategy's end. */
 void registered_free(cadre_strategy *strategy);
 

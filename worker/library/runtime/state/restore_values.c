@@ -10,6 +10,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/state/register.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/state_part.h"
