@@ -9,12 +9,15 @@
 
 #include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
+#include "cadre/export.h"
 #include "cadre/parameter.h"
 #include "cadre/program.h"
+#include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/input/input.h"
+#include "worker/library/runtime/state/safetensors.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
 
@@ -197,6 +200,45 @@ static void a_program_trains(void **state)
     assert_int_equal(access(path, R_OK), 0);
 }
 
+static void assert_tensors(const char *name, size_t wanted, const char *first)
+{
+    struct cadre_error error = {0};
+    char path[TEST_PATH_BYTES];
+    char *bytes;
+    size_t size;
+    struct safetensors_entry *entries;
+    size_t count;
+    uint64_t position;
+    assert_ok(file_read(test_path(path, folder, name), 65536, &bytes, &size, &error), &error);
+    assert_ok(safetensors_decode(bytes, size, &entries, &count, &position, &error), &error);
+    assert_int_equal(count, wanted);
+    assert_string_equal(entries[0].name, first);
+    assert_int_equal(entries[0].bytes, ROWS * WIDTH * sizeof(float));
+    assert_true(*(const float *)entries[0].data == 0);
+    free(entries);
+    free(bytes);
+}
+
+/* Without what optimizers remember, but where that is named. */
+static void a_program_exports_what_servers_hold(void **state)
+{
+    (void)state;
+    static const cadre_signature named[] = {{"velocity", "w/momentum"}, {"weights", "w"}};
+    const cadre_parameter_options options = {
+        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
+    const int64_t dims[] = {ROWS, WIDTH};
+    cadre_strategy *strategy;
+    cadre_parameter *parameter;
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+    assert_int_equal(
+        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &options, &parameter), CADRE_OK);
+    assert_int_equal(cadre_export(strategy, "all.safetensors", NULL, 0), CADRE_OK);
+    assert_tensors("all.safetensors", 1, "w");
+    assert_int_equal(cadre_export(strategy, "named.safetensors", named, 2), CADRE_OK);
+    assert_tensors("named.safetensors", 2, "velocity");
+    cadre_strategy_release(strategy);
+}
+
 /* What is not done is left; nothing hangs, nothing leaks. */
 static void a_crew_can_be_left_at_any_time(void **state)
 {
@@ -338,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(outside_of_a_crew_there_is_nothing),
         cmocka_unit_test(all_are_in_one_program),
         cmocka_unit_test(a_program_trains),
+        cmocka_unit_test(a_program_exports_what_servers_hold),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
         cmocka_unit_test(a_closure_cannot_end_its_strategy),
         cmocka_unit_test(the_chiefs_state_is_there_before_the_first_closure),
