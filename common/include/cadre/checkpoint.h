@@ -107,7 +107,8 @@ CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
  * to 127 bytes of printable ASCII, unique among the registered (ALREADY_EXISTS; "state/<name>" is
  * no variable's either). Collective: all tasks register the same in the same order
  * (INVALID_ARGUMENT on all otherwise), before the first step (FAILED_PRECONDITION after). What a
- * task needs to go on is a variable or is registered. (tf.train.Checkpoint's other trackables.) */
+ * task needs to go on is a variable or is registered. After cadre_restore they hold what that file
+ * does of them, if it does. (tf.train.Checkpoint's other trackables.) */
 CADRE_API cadre_status cadre_state_register(
     cadre_strategy *strategy, const char *name, void *pointer, size_t size);
 

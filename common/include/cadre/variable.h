@@ -120,7 +120,8 @@ typedef struct cadre_variable_options {
  * its first step; it may create them in another order, for they are matched by name, as they are in
  * checkpoints. In a job that goes on from a checkpoint nothing is evaluated: the variable begins
  * with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
- * DATA_LOSS). `name`: 1 to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS).
+ * DATA_LOSS). After cadre_restore (cadre/restore.h) it begins with what that file holds of it, if
+ * it does. `name`: 1 to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS).
  * CADRE_STRING: with zeroed options only; it begins with empty strings, and each assignment lives
  * in host memory and in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL.
  * FAILED_PRECONDITION after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its

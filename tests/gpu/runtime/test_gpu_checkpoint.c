@@ -118,6 +118,47 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
     }
 }
 
+/* A program exports what devices hold, and another, whose replicas are elsewhere, takes it up: one
+ * variable that is there, and others where they are created. */
+static void values_go_from_one_to_the_other(void **state)
+{
+    (void)state;
+    const char *const from[][3] = {{"GPU:0", other(), NULL}, {"CPU:0", "CPU:1", NULL}};
+    const char *const to[][3] = {
+        {"CPU:0", NULL, NULL}, {"GPU:0", device_count() > 1 ? "GPU:1" : "CPU:0", NULL}};
+    const cadre_signature all[] = {
+        {"half", NULL}, {"sum", NULL}, {"weights", NULL}, {"wide", NULL}};
+    for (int way = 0; way < 2; way++) {
+        static char before[16 * COUNT];
+        static char after[16 * COUNT];
+        char path[TEST_PATH_BYTES];
+        test_path(path, test_temp_dir(), "model.safetensors");
+        cadre_strategy *strategy = gpu_strategy(from[way]);
+        make_variables(strategy, 5);
+        assert_public_ok(cadre_run(strategy, count_step, NULL, NULL, 0, NULL));
+        assert_public_ok(cadre_export(strategy, path, all, 4));
+        size_t size = state_of(strategy, before);
+        cadre_strategy_release(strategy);
+        strategy = gpu_strategy(to[way]);
+        cadre_variable *half = random_variable(strategy, "half", CADRE_BF16, 6);
+        assert_non_null(cadre_variable_read(NULL, half)); /* the host's copy is old afterwards */
+        assert_public_ok(cadre_restore(strategy, path, NULL));
+        random_variable(strategy, "weights", CADRE_F32, 6);
+        random_variable(strategy, "wide", CADRE_F64, 6);
+        const cadre_variable_options sum = {
+            .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+        cadre_variable *counted;
+        assert_public_ok(
+            cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, &sum, &counted));
+        assert_public_ok(cadre_restored(strategy, CADRE_RESTORED_CONSUMED, NULL));
+        assert_int_equal(state_of(strategy, after), size);
+        assert_memory_equal(after, before, size);
+        assert_memory_equal(cadre_variable_read(NULL, half), before, COUNT * 2); /* the first */
+        assert_public_ok(cadre_run(strategy, count_step, NULL, NULL, 0, NULL));
+        cadre_strategy_release(strategy);
+    }
+}
+
 static void what_is_received_is_kept_or_undone(void **state)
 {
     (void)state;
@@ -153,6 +194,7 @@ int main(void)
     gpu_require(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_goes_from_one_to_the_other),
+        cmocka_unit_test(values_go_from_one_to_the_other),
         cmocka_unit_test(what_is_received_is_kept_or_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,19 @@ static void people_have_the_last_word(void **state)
     assert_string_equal(names_in(directory, names), BOTH("1"));
 }
 
+/* Programs of a cluster that is started by hand have to agree, and nobody is there yet to agree
+ * with. */
+static void a_cluster_by_hand_is_told_by_its_environment(void **state)
+{
+    (void)state;
+    const char *environment[] = {
+        "TF_CONFIG={\"cluster\": {\"worker\": [\"127.0.0.1:1\", \"127.0.0.1:2\"]}, \"task\": "
+        "{\"type\": \"worker\", \"index\": 0}}",
+        NULL};
+    expect(environment, test_temp_dir(), "on", "1", 1,
+        "whose programs have to agree on where they go on; set CADRE_RESTORE to");
+}
+
 /* --- as tasks of a job, whose checkpoints go where the job was told to --- */
 
 static unsigned times_said(const struct job_end *end, const char *line)
@@ -269,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_damaged_one_is_passed_over),
         cmocka_unit_test(two_runs_do_not_mix),
         cmocka_unit_test(people_have_the_last_word),
+        cmocka_unit_test(a_cluster_by_hand_is_told_by_its_environment),
         cmocka_unit_test(a_job_is_told_from_outside),
         cmocka_unit_test(misuse_is_told),
     };
