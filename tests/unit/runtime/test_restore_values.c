@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_restore: values out of a checkpoint into a job that begins anew, by hand and as tasks of a
  * job; what it did not find, and what it refuses. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,19 @@ static void say(struct model *model, const char *when)
     fflush(stdout);
 }
 
+/* In the environment DIES is "<slot> <place>": the first life of that task ends there. */
+static void die(const char *place)
+{
+    char here[32];
+    const char *dies = getenv("DIES");
+    const char *slot = getenv("CADRE_SLOT");
+    const char *life = getenv("CADRE_INCARNATION");
+    snprintf(here, sizeof here, "%s %s", slot == NULL ? "" : slot, place);
+    if (dies != NULL && strcmp(dies, here) == 0 && life != NULL && strcmp(life, "1") == 0) {
+        raise(SIGKILL);
+    }
+}
+
 /* What the program does with the checkpoint in the environment's SAVED. */
 static int program(const char *how)
 {
@@ -95,6 +109,7 @@ static int program(const char *how)
     } else if (strcmp(how, "here") == 0) {
         make_rest(strategy, &model);
     }
+    die("before");
     if (strcmp(how, "first") != 0) {
         cadre_status status = cadre_restore(strategy, getenv("SAVED"), &found);
         if (status != CADRE_OK) {
@@ -104,6 +119,7 @@ static int program(const char *how)
         printf("restored %u missing %u unused %u passed over %d\n", found.restored,
             found.missing_count, found.unused_count, found.passed_over);
     }
+    die("behind");
     if (strcmp(how, "later") == 0) {
         make_rest(strategy, &model);
     }
@@ -214,6 +230,37 @@ static void all_tasks_have_the_values(void **state)
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
                     shape->replicas, ways[way].how, end.exit_code, end.said);
             }
+        }
+    }
+}
+
+/* Whoever is the first task then opens the file again; another one in its place has the values of
+ * the others, or restores with them when nobody was left that had any. */
+static void a_task_that_dies_changes_nothing(void **state)
+{
+    static const char *const deaths[] = {
+        "DIES=0 before", "DIES=1 before", "DIES=0 behind", "DIES=1 behind"};
+    (void)state;
+    for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
+        struct job_end end;
+        char from[TEST_PATH_BYTES + 32];
+        const char *how = "later";
+        snprintf(from, sizeof from, "SAVED=%s", saved);
+        const char *environment[] = {from, "CADRE_VERIFY_STATE=1", deaths[i]};
+        const struct local_options options = {.program = self,
+            .arguments = &how,
+            .argument_count = 1,
+            .environment = environment,
+            .environment_count = 3,
+            .tasks = 2,
+            .replicas = 1,
+            .output = test_temp_dir(),
+            .max_restarts = 2,
+            .grace_us = 1000000};
+        job_run(&options, &end);
+        if (end.exit_code != 0 ||
+            times_said(&end, "at the end: w 5 5 seen 12 words 'first' mine mine\n") != 2) {
+            job_wrong(deaths[i], &end);
         }
     }
 }
@@ -426,6 +473,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_tasks_have_the_values),
+        cmocka_unit_test(a_task_that_dies_changes_nothing),
         cmocka_unit_test(a_job_that_goes_on_passes_over_it),
         cmocka_unit_test(all_tasks_hear_why_not),
         cmocka_unit_test(what_was_not_found_is_named),
