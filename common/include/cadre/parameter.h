@@ -95,11 +95,12 @@ typedef struct cadre_parameter_options {
  * cadre_variable_create, but not CADRE_STRING, and no name that begins with "cadre/". In a job that
  * goes on from a checkpoint it gets its value, and the optimizer's memory, from there, whatever its
  * shards were: NOT_FOUND or INVALID_ARGUMENT when the checkpoint does not hold it, or as another
- * type or shape (after the first step one that it does not hold begins anew). The strategy's, and
- * lives as long. INVALID_ARGUMENT names what is wrong, also with what a partitioner gave;
- * FAILED_PRECONDITION: on a worker, a ps, an evaluator; ALREADY_EXISTS: the name is taken, or what
- * it would stand as in checkpoints; RESOURCE_EXHAUSTED names the server that has no room. After an
- * error it can be created again. */
+ * type or shape (after the first step one that it does not hold begins anew); likewise
+ * after cadre_restore (cadre/restore.h), where it begins anew when that file does not hold it. The
+ * strategy's, and lives as long. INVALID_ARGUMENT names what is wrong, also with what a partitioner
+ * gave; FAILED_PRECONDITION: on a worker, a ps, an evaluator; ALREADY_EXISTS: the name is taken, or
+ * what it would stand as in checkpoints; RESOURCE_EXHAUSTED names the server that has no room.
+ * After an error it can be created again. */
 CADRE_API cadre_status cadre_parameter_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_parameter_options *options,
     cadre_parameter **ret_parameter);

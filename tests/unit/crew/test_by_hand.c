@@ -12,6 +12,7 @@
 #include "cadre/export.h"
 #include "cadre/parameter.h"
 #include "cadre/program.h"
+#include "cadre/restore.h"
 #include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "worker/library/runtime/crew/crew.h"
@@ -239,6 +240,57 @@ static void a_program_exports_what_servers_hold(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* Where they are created, with what the optimizer remembers if the file holds that. */
+static void parameters_take_values(void **state)
+{
+    (void)state;
+    static const cadre_signature named[] = {{"weights", "w"}};
+    const cadre_parameter_options three = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3},
+        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
+    cadre_parameter_options other = three;
+    other.initializer.value = 7;
+    const int64_t dims[] = {ROWS, WIDTH};
+    const cadre_parameter_server_options cut = {
+        .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3}};
+    char path[TEST_PATH_BYTES];
+    cadre_strategy *strategy;
+    cadre_parameter *parameter;
+    cadre_restore_result found;
+    assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
+    assert_int_equal(
+        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &three, &parameter), CADRE_OK);
+    assert_int_equal(cadre_export(strategy, "weights.safetensors", named, 1), CADRE_OK);
+    cadre_strategy_release(strategy);
+
+    test_path(path, folder, "weights.safetensors");
+    assert_int_equal(cadre_strategy_parameter_server(&cut, &strategy), CADRE_OK);
+    assert_int_equal(cadre_restore(strategy, path, &found), CADRE_OK);
+    assert_int_equal(found.unused_count, 1);
+    assert_int_equal(
+        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &other, &parameter), CADRE_OK);
+    assert_w(parameter, 3);
+    assert_int_equal(
+        cadre_parameter_create(strategy, "b", CADRE_F32, 2, dims, &other, &parameter), CADRE_OK);
+    assert_w(parameter, 7);
+    assert_int_equal(cadre_restored(strategy, CADRE_RESTORED_PARTIAL, &found), CADRE_OK);
+    assert_int_equal(found.restored, 1);
+    assert_int_equal(found.unused_count, 0);
+    assert_int_equal(found.missing_count, 1);
+    assert_string_equal(found.missing[0], "b");
+    assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_FAILED_PRECONDITION);
+    assert_non_null(strstr(cadre_error_message(), "create parameters after it"));
+    cadre_strategy_release(strategy);
+
+    assert_int_equal(cadre_strategy_parameter_server(&cut, &strategy), CADRE_OK);
+    assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_OK);
+    assert_int_equal(cadre_parameter_create(
+                         strategy, "w", CADRE_F32, 1, (const int64_t[]){2}, &other, &parameter),
+        CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "weights.safetensors"));
+    cadre_strategy_release(strategy);
+}
+
 /* What is not done is left; nothing hangs, nothing leaks. */
 static void a_crew_can_be_left_at_any_time(void **state)
 {
@@ -381,6 +433,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_are_in_one_program),
         cmocka_unit_test(a_program_trains),
         cmocka_unit_test(a_program_exports_what_servers_hold),
+        cmocka_unit_test(parameters_take_values),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
         cmocka_unit_test(a_closure_cannot_end_its_strategy),
         cmocka_unit_test(the_chiefs_state_is_there_before_the_first_closure),

@@ -62,6 +62,14 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
     memcpy(ret_entry->dims, parameter->dims, sizeof ret_entry->dims);
 }
 
+static bool is_part(struct streamed *streamed, uint32_t i)
+{
+    uint32_t part = 0;
+    uint32_t slot = 0;
+    const cadre_parameter *parameter = find(streamed, i, &part);
+    return parameter_part(&parameter->training, part, &slot) != PART_VALUE;
+}
+
 /* --- reading --- */
 
 /* `like`: a PULL, or a SLOT. */
@@ -168,4 +176,4 @@ static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
 }
 
 const struct streamed_ops parameters_streamed_ops = {
-    .count = count, .describe = describe, .read = read_tensor, .stamp = stamp};
+    .count = count, .describe = describe, .is_part = is_part, .read = read_tensor, .stamp = stamp};

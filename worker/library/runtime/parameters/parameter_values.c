@@ -10,7 +10,9 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/parameters/parameter_call.h"
 #include "worker/library/runtime/state/checkpoint_read.h"
+#include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -188,13 +190,20 @@ static bool has_steps(
     return checkpoint_reader_find(reader, name) != NULL;
 }
 
+static cadre_status restore_value(
+    struct checkpoint_reader *reader, cadre_parameter *parameter, struct cadre_error *error)
+{
+    struct saved saved = {.reader = reader};
+    CADRE_TRY(find_entry(reader, parameter, "", &saved.entry, error));
+    return send_pieces(parameter, &assigning, fill_saved, &saved, error);
+}
+
 static cadre_status restore_from(
     struct checkpoint_reader *reader, cadre_parameter *parameter, struct cadre_error *error)
 {
     struct saved saved = {.reader = reader};
     uint32_t slots = training_slots(&parameter->training);
-    CADRE_TRY(find_entry(reader, parameter, "", &saved.entry, error));
-    CADRE_TRY(send_pieces(parameter, &assigning, fill_saved, &saved, error));
+    CADRE_TRY(restore_value(reader, parameter, error));
     for (uint32_t slot = 0; slot < slots; slot++) {
         const struct request like = {.kind = REQUEST_SET_SLOT, .slot = slot};
         CADRE_TRY(find_entry(reader, parameter, training_slot_name(&parameter->training, slot),
@@ -209,12 +218,32 @@ static cadre_status restore_from(
                                               : CADRE_OK;
 }
 
+/* What the program takes values from. An optimizer that is not in it begins anew. */
+static cadre_status take_value(
+    struct restoration *restoration, cadre_parameter *parameter, struct cadre_error *error)
+{
+    struct checkpoint_reader *reader;
+    char slot[SAFETENSORS_NAME_BYTES];
+    uint32_t slots = training_slots(&parameter->training);
+    CADRE_TRY(restoration_reader(restoration, &reader, error));
+    snprintf(slot, sizeof slot, "%s/%s", parameter->name,
+        slots == 0 ? "" : training_slot_name(&parameter->training, 0));
+    bool whole = slots > 0 && restoration_find(restoration, slot) != NULL;
+    cadre_status status =
+        whole ? restore_from(reader, parameter, error) : restore_value(reader, parameter, error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", restoration->path);
+}
+
 cadre_status parameter_restore(const struct cadre_strategy *strategy, cadre_parameter *parameter,
     bool *ret_restored, struct cadre_error *error)
 {
     struct parameters *parameters = parameter->parameters;
     const char *path = strategy->environment->restore_path;
-    *ret_restored = false;
+    struct restoration *restoration = strategy->state_part->restoration;
+    *ret_restored = restoration_find(restoration, parameter->name) != NULL;
+    if (*ret_restored) {
+        return take_value(restoration, parameter, error);
+    }
     if (path[0] == '\0' || strategy->roster.resume == 0) {
         return CADRE_OK;
     }

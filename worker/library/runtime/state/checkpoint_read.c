@@ -155,7 +155,7 @@ const struct safetensors_entry *checkpoint_reader_find(
     CADRE_ASSERT(reader->cursor <= reader->list.count);
     for (size_t i = 0; i < reader->list.count; i++) {
         size_t at = (reader->cursor + i) % reader->list.count;
-        if (strcmp(reader->list.entries[at].name, name) == 0) {
+        if (strcmp(safetensors_variable(&reader->list.entries[at]), name) == 0) {
             reader->cursor = at + 1;
             return &reader->list.entries[at];
         }

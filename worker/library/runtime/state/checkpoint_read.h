@@ -47,7 +47,7 @@ struct manifest_content *checkpoint_reader_manifest(struct checkpoint_reader *re
 /* What tensors it holds; the reader's. */
 const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_reader *reader);
 
-/* NULL: it holds none of that name. */
+/* The value of the variable of that name, or registered state; NULL: it holds none. */
 const struct safetensors_entry *checkpoint_reader_find(
     struct checkpoint_reader *reader, const char *name);
 

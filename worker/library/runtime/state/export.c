@@ -71,21 +71,6 @@ static void add_streamed(struct exporting *exporting, const struct safetensors_e
     exporting->sources[exporting->entry_count++] = (struct source){.streamed = i};
 }
 
-/* Whether it is what an optimizer remembers of another one: "<name>/...". */
-static bool is_slot(const cadre_strategy *strategy, const struct safetensors_entry *entry)
-{
-    struct streamed *streamed = strategy->state_part->streamed;
-    for (uint32_t i = 0; i < streamed_count(strategy); i++) {
-        struct safetensors_entry other;
-        streamed->ops->describe(streamed, i, &other);
-        size_t length = strlen(other.name);
-        if (strncmp(entry->name, other.name, length) == 0 && entry->name[length] == '/') {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* All that a model is made of. */
 static cadre_status add_all(
     const cadre_strategy *strategy, struct exporting *exporting, struct cadre_error *error)
@@ -102,10 +87,11 @@ static cadre_status add_all(
             add_variable(exporting, variable, variable->name);
         }
     }
+    struct streamed *streamed = strategy->state_part->streamed;
     for (uint32_t i = 0; i < streamed_count(strategy); i++) {
-        struct safetensors_entry entry;
-        strategy->state_part->streamed->ops->describe(strategy->state_part->streamed, i, &entry);
-        if (!is_slot(strategy, &entry)) {
+        if (!streamed->ops->is_part(streamed, i)) {
+            struct safetensors_entry entry;
+            streamed->ops->describe(streamed, i, &entry);
             add_streamed(exporting, &entry, i, entry.name);
         }
     }

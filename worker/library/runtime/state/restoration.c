@@ -123,7 +123,7 @@ static void add_entry(struct listing *listing, const struct safetensors_entry *e
 {
     struct restored_tensor *tensor = add(listing);
     if (tensor != NULL) {
-        const char *name = entry->variable[0] != '\0' ? entry->variable : entry->name;
+        const char *name = safetensors_variable(entry);
         memcpy(tensor->name, name, strlen(name) + 1);
         memcpy(tensor->tensor, entry->name, strlen(entry->name) + 1);
         tensor->dtype = entry->dtype;
@@ -361,25 +361,26 @@ cadre_status restoration_fits(const struct restoration *restoration,
 }
 
 /* Opened again where it is not: at another chief, or after a rest. */
-static cadre_status require(struct restoration *restoration, struct cadre_error *error)
+cadre_status restoration_reader(struct restoration *restoration,
+    struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {
-    return restoration->reader != NULL
-               ? CADRE_OK
-               : open_reader(restoration->path, &restoration->reader, error);
+    cadre_status status = restoration->reader != NULL
+                              ? CADRE_OK
+                              : open_reader(restoration->path, &restoration->reader, error);
+    *ret_reader = restoration->reader;
+    return status;
 }
 
 cadre_status restoration_read(struct restoration *restoration, const struct state_tensor *tensor,
     void *into, struct cadre_error *error)
 {
-    const struct restored_tensor *held = restoration_find(restoration, tensor->name);
     const struct safetensors_entry *entry = NULL;
-    struct state_tensor in_file = *tensor;
-    CADRE_ASSERT(held != NULL); /* restoration_find has found it */
-    memcpy(in_file.name, held->tensor, sizeof in_file.name);
-    CADRE_TRY(require(restoration, error));
-    cadre_status status = restore_entry(restoration->reader, &in_file, &entry, error);
+    struct checkpoint_reader *reader;
+    CADRE_ASSERT(restoration_find(restoration, tensor->name) != NULL);
+    CADRE_TRY(restoration_reader(restoration, &reader, error));
+    cadre_status status = restore_entry(reader, tensor, &entry, error);
     if (status == CADRE_OK) {
-        status = checkpoint_reader_read(restoration->reader, entry, 0, into, tensor->bytes, error);
+        status = checkpoint_reader_read(reader, entry, 0, into, tensor->bytes, error);
     }
     return status == CADRE_OK ? CADRE_OK : failed(restoration->path, status, error);
 }
@@ -387,9 +388,9 @@ cadre_status restoration_read(struct restoration *restoration, const struct stat
 cadre_status restoration_strings(struct restoration *restoration, const cadre_variable *variable,
     cadre_tensor **ret_strings, struct cadre_error *error)
 {
+    struct checkpoint_reader *reader;
     *ret_strings = NULL;
-    CADRE_TRY(require(restoration, error));
-    cadre_status status =
-        checkpoint_reader_strings(restoration->reader, variable, ret_strings, error);
+    CADRE_TRY(restoration_reader(restoration, &reader, error));
+    cadre_status status = checkpoint_reader_strings(reader, variable, ret_strings, error);
     return status == CADRE_OK ? CADRE_OK : failed(restoration->path, status, error);
 }

@@ -19,7 +19,7 @@ struct checkpoint_reader;
 /* A value that it holds. */
 struct restored_tensor {
     char name[SAFETENSORS_NAME_BYTES];   /* of the variable, or "state/<name>" */
-    char tensor[SAFETENSORS_NAME_BYTES]; /* in the file */
+    char tensor[SAFETENSORS_NAME_BYTES]; /* in the file; of strings "" */
     cadre_dtype dtype;
     uint32_t rank; /* of CADRE_STRING 1: their number is all that is known */
     int64_t dims[CADRE_RANK_MAX];
@@ -55,6 +55,10 @@ const struct restored_tensor *restoration_find(
  * hold fits. */
 cadre_status restoration_fits(const struct restoration *restoration,
     const struct state_tensor *tensor, struct cadre_error *error);
+
+/* The open file at the task that reads; the restoration's. */
+cadre_status restoration_reader(struct restoration *restoration,
+    struct checkpoint_reader **ret_reader, struct cadre_error *error);
 
 /* At the task that reads: a tensor that it holds and that fits; strings are the caller's to
  * release. */

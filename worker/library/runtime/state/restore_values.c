@@ -14,6 +14,7 @@
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/state/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -24,7 +25,8 @@
 /* Whether the program has something of that name. */
 static bool is_taken(const cadre_strategy *strategy, const char *name)
 {
-    return cadre_variable_find(strategy, name) != NULL || registered_stands_as(strategy, name);
+    return cadre_variable_find(strategy, name) != NULL || registered_stands_as(strategy, name) ||
+           streamed_stands_as(strategy, name);
 }
 
 /* The lists: pointers, then the names that they point to. */
@@ -47,6 +49,23 @@ static void note(struct report *report, const char *name, uint32_t place)
     report->bytes += size;
 }
 
+static void go_over_streamed(const cadre_strategy *strategy, struct report *report)
+{
+    struct streamed *streamed = strategy->state_part->streamed;
+    for (uint32_t i = 0; i < streamed_count(strategy); i++) {
+        struct safetensors_entry entry;
+        if (streamed->ops->is_part(streamed, i)) {
+            continue; /* it comes with its parameter, or begins anew */
+        }
+        streamed->ops->describe(streamed, i, &entry);
+        if (restoration_find(strategy->state_part->restoration, entry.name) != NULL) {
+            report->restored++;
+        } else {
+            note(report, entry.name, report->missing++);
+        }
+    }
+}
+
 /* Missing ones, then unused ones. */
 static void go_over(const cadre_strategy *strategy, struct report *report)
 {
@@ -63,6 +82,7 @@ static void go_over(const cadre_strategy *strategy, struct report *report)
             note(report, tensor.name, report->missing++);
         }
     }
+    go_over_streamed(strategy, report);
     for (size_t i = 0; i < restoration->count; i++) {
         if (!is_taken(strategy, restoration->tensors[i].name)) {
             note(report, restoration->tensors[i].name, report->missing + report->unused++);
@@ -149,6 +169,16 @@ static cadre_status check_all(
     struct state_tensor tensor;
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         CADRE_TRY(restoration_fits(restoration, &tensor, error));
+    }
+    for (uint32_t i = 0; i < streamed_count(strategy); i++) {
+        struct safetensors_entry entry;
+        strategy->state_part->streamed->ops->describe(strategy->state_part->streamed, i, &entry);
+        if (restoration_find(restoration, entry.name) != NULL) {
+            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                "%s holds '%s', and that parameter was created before cadre_restore; create "
+                "parameters after it",
+                restoration->path, entry.name);
+        }
     }
     return CADRE_OK;
 }

@@ -53,6 +53,11 @@ static const char *dtype_name(cadre_dtype dtype)
     return NULL;
 }
 
+const char *safetensors_variable(const struct safetensors_entry *entry)
+{
+    return entry->variable[0] != '\0' ? entry->variable : entry->name;
+}
+
 /* --- encoding --- */
 
 size_t safetensors_place(struct safetensors_entry *entries, size_t count)

@@ -28,6 +28,9 @@ struct safetensors_entry {
     char variable[SAFETENSORS_NAME_BYTES];
 };
 
+/* Of which variable it is the value. */
+const char *safetensors_variable(const struct safetensors_entry *entry);
+
 /* Gives each entry its offset, in the order of their element sizes, large ones first, so that all
  * data are aligned; equal sizes keep their order. Returns the bytes of the data. */
 size_t safetensors_place(struct safetensors_entry *entries, size_t count);
