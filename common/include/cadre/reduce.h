@@ -68,6 +68,14 @@ CADRE_API cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduc
 CADRE_API cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *value,
     int32_t axis, cadre_tensor *ret_tensors[]);
 
+/* Gathers a tensor that is no per-replica value. In a job of one task it is the same for all its
+ * replicas, and given back as it is (one reference more, on its device). In a job of several tasks
+ * it is this task's value: one of each task is joined, in order of ranks. `axis` and what is
+ * refused as above. (tf.distribute.Strategy.gather of a plain value: OneDeviceStrategy, the default
+ * strategy and MirroredStrategy give it back.) */
+CADRE_API cadre_status cadre_gather_tensor(
+    cadre_strategy *strategy, cadre_tensor *tensor, int32_t axis, cadre_tensor **ret_tensor);
+
 #ifdef __cplusplus
 }
 #endif

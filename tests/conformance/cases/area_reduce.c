@@ -59,7 +59,6 @@ static bool take_reduction(struct conformance_case *self, struct reduction *ret_
 {
     static const char *const known[] = {
         "op", "axis", "per_replica", "dtype", "strategy", "value_kind", "num_replicas", NULL};
-    const char *strategy = json_string_value(json_object_get(self->given, "strategy"));
     const char *kind = json_string_value(json_object_get(self->given, "value_kind"));
     json_int_t replicas = 0;
     *ret_reduction = (struct reduction){.op = CADRE_SUM};
@@ -68,10 +67,6 @@ static bool take_reduction(struct conformance_case *self, struct reduction *ret_
             &ret_reduction->axis_count) ||
         !case_dtype(self, self->given, case_dtype_of(values), &ret_reduction->dtype)) {
         return false;
-    }
-    if (strategy != NULL && strcmp(strategy, "mirrored") != 0 && strcmp(strategy, "default") != 0 &&
-        strcmp(strategy, "one_device") != 0) {
-        return case_skip(self, "a strategy \"%s\" is not made by this runner", strategy);
     }
     if (kind != NULL && strcmp(kind, "per_replica") != 0 && strcmp(kind, "plain") != 0 &&
         strcmp(kind, "mirrored") != 0) {
@@ -127,7 +122,8 @@ void area_reduce(struct conformance_case *self)
     if (!take_reduction(self, &reduction, values, &status)) {
         return;
     }
-    cadre_strategy *strategy = strategy_for(self, reduction.replicas);
+    cadre_strategy *strategy = case_strategy_of(self,
+        json_string_value(json_object_get(self->given, "strategy")), (uint32_t)reduction.replicas);
     if (strategy == NULL) {
         return;
     }
@@ -299,11 +295,45 @@ void area_all_reduce(struct conformance_case *self)
 
 /* --- gather --- */
 
+/* "strategy": of one device, or the default one; else as many replicas as are asked for. */
+static cadre_strategy *gather_strategy(struct conformance_case *self, size_t otherwise)
+{
+    const char *strategy = json_string_value(json_object_get(self->given, "strategy"));
+    json_int_t replicas = 0;
+    if (!case_number(
+            self, self->given, "num_replicas", 1, REPLICAS_MAX, (json_int_t)otherwise, &replicas)) {
+        return NULL;
+    }
+    return case_strategy_of(self, strategy, (uint32_t)replicas);
+}
+
+/* One tensor that is no per-replica value. */
+static bool gather_plain(struct conformance_case *self, cadre_strategy *strategy, int32_t axis,
+    const json_t *values, cadre_dtype dtype, json_t **ret_result)
+{
+    cadre_tensor *tensor = NULL;
+    cadre_tensor *result = NULL;
+    if (!case_tensor(self, json_array_get(values, 0), dtype, &tensor)) {
+        return false;
+    }
+    cadre_status status = cadre_gather_tensor(strategy, tensor, axis, &result);
+    case_keep(self, result, case_release_tensor);
+    if (!case_verdict(self, status, "cadre_gather_tensor")) {
+        return false;
+    }
+    *ret_result = case_json(self, result);
+    return true;
+}
+
 /* Along one axis, through the function that the case names. */
 static bool gather_along(struct conformance_case *self, cadre_strategy *strategy, const char *call,
     struct step *step, const json_t *values, cadre_dtype dtype, json_t **ret_result)
 {
     json_t *list;
+    const char *kind = json_string_value(json_object_get(self->given, "value_kind"));
+    if (kind != NULL && strcmp(kind, "plain") == 0 && strcmp(call, "gather") == 0) {
+        return gather_plain(self, strategy, step->axis, values, dtype, ret_result);
+    }
     if (strcmp(call, "gather") == 0) {
         cadre_per_replica *value = NULL;
         cadre_tensor *result = NULL;
@@ -345,8 +375,8 @@ static void gather_gradient(
 
 void area_gather(struct conformance_case *self)
 {
-    static const char *const known[] = {
-        "call", "axis", "per_replica", "upstream_per_replica", "dtype", NULL};
+    static const char *const known[] = {"call", "axis", "per_replica", "upstream_per_replica",
+        "dtype", "strategy", "value_kind", "num_replicas", NULL};
     const char *call = json_string_value(json_object_get(self->given, "call"));
     const json_t *values = json_object_get(self->given, "per_replica");
     const json_t *axis = json_object_get(self->given, "axis");
@@ -362,7 +392,7 @@ void area_gather(struct conformance_case *self)
         !case_dtype(self, self->given, case_dtype_of(values), &dtype)) {
         return;
     }
-    cadre_strategy *strategy = strategy_for(self, json_array_size(values));
+    cadre_strategy *strategy = gather_strategy(self, json_array_size(values));
     if (strategy == NULL || (step.inputs = take_tensors(self, values, dtype)) == NULL) {
         return;
     }

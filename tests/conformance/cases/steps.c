@@ -147,6 +147,29 @@ cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
     return keep_strategy(self, strategy);
 }
 
+cadre_strategy *case_strategy_of(
+    struct conformance_case *self, const char *strategy, uint32_t replicas)
+{
+    cadre_strategy *made = NULL;
+    if (strategy == NULL || strcmp(strategy, "mirrored") == 0) {
+        return case_strategy(self, replicas);
+    }
+    if (!begin_library(self)) {
+        return NULL;
+    }
+    if (strcmp(strategy, "default") == 0) {
+        return cadre_strategy_current();
+    }
+    if (strcmp(strategy, "one_device") != 0) {
+        case_skip(self, "a strategy \"%s\" is not made by this runner", strategy);
+        return NULL;
+    }
+    if (!case_ok(self, cadre_strategy_one_device("CPU:0", &made), "cadre_strategy_one_device")) {
+        return NULL;
+    }
+    return keep_strategy(self, made);
+}
+
 cadre_strategy *case_strategy_gpus(
     struct conformance_case *self, uint32_t replicas, uint32_t stride)
 {

@@ -45,9 +45,14 @@ void public_read(struct conformance_case *self, cadre_distributed_dataset *distr
 /* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
  * and the case has failed. One at a time. */
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
+
 /* The same, of replicas on GPUs: every `stride`th, from the first one on. */
 cadre_strategy *case_strategy_gpus(
     struct conformance_case *self, uint32_t replicas, uint32_t stride);
+
+/* One that a case names: "mirrored" (and NULL) has `replicas`, "one_device" and "default" one. */
+cadre_strategy *case_strategy_of(
+    struct conformance_case *self, const char *strategy, uint32_t replicas);
 
 /* The same with parameter servers: so many workers and servers are threads of this process; its
  * parameters are cut into so many shards, 0: not at all. */

@@ -111,7 +111,7 @@ static void it_runs_distributes_and_reduces(void **state)
     assert_int_equal(seen.calls, 3);
 }
 
-static void it_reduces_a_plain_tensor(void **state)
+static void it_reduces_and_gathers_a_plain_tensor(void **state)
 {
     (void)state;
     static const float values[] = {1, 2, 3};
@@ -125,6 +125,9 @@ static void it_reduces_a_plain_tensor(void **state)
     cadre_tensor_release(result);
     assert_public_ok(cadre_reduce_tensor(it, CADRE_SUM, tensor, &axis, 1, &result));
     training_assert_f32(result, 1, &sum);
+    cadre_tensor_release(result);
+    assert_public_ok(cadre_gather_tensor(it, tensor, 0, &result));
+    training_assert_f32(result, 3, values);
     cadre_tensor_release(result);
     cadre_tensor_release(tensor);
 }
@@ -235,7 +238,7 @@ int main(void)
         cmocka_unit_test(it_is_one_replica),
         cmocka_unit_test(its_replica_context_is_that_of_replica_0),
         cmocka_unit_test(it_runs_distributes_and_reduces),
-        cmocka_unit_test(it_reduces_a_plain_tensor),
+        cmocka_unit_test(it_reduces_and_gathers_a_plain_tensor),
         cmocka_unit_test(its_variables_are_regular),
         cmocka_unit_test(it_is_not_the_only_one_that_lives),
         cmocka_unit_test(nobody_ends_it),

@@ -134,6 +134,30 @@ static void check_plain(cadre_strategy *strategy)
     cadre_tensor_release(own);
 }
 
+/* Gathered: one of each task, of another length in each, whatever replicas a task has. */
+static void check_plain_gathered(cadre_strategy *strategy)
+{
+    int64_t rank = cadre_rank();
+    int64_t tasks = cadre_world_size();
+    cadre_tensor *own = i64_tensor(2, (const int64_t[]){1, 1 + rank}, 10 * rank);
+    cadre_tensor *result = NULL;
+    CADRE_CHECK(cadre_gather_tensor(strategy, own, 1, &result));
+    REQUIRE(cadre_tensor_rank(result) == 2 && cadre_tensor_dim(result, 0) == 1);
+    REQUIRE(cadre_tensor_dim(result, 1) == tasks * (tasks + 1) / 2);
+    const int64_t *at = cadre_tensor_const_data(result);
+    for (int64_t task = 0; task < tasks; task++) {
+        for (int64_t i = 0; i <= task; i++) {
+            REQUIRE(*at++ == 10 * task + i);
+        }
+    }
+    cadre_tensor_release(result);
+    bool alike = tasks == 1;
+    REQUIRE((cadre_gather_tensor(strategy, own, 0, &result) == CADRE_OK) == alike);
+    REQUIRE((result != NULL) == alike);
+    REQUIRE(cadre_gather_tensor(strategy, own, -1, &result) == CADRE_INVALID_ARGUMENT);
+    cadre_tensor_release(own);
+}
+
 /* The sum of nothing, over axes whose sizes multiply to more than can be counted. */
 static void check_countless(cadre_strategy *strategy)
 {
@@ -179,6 +203,7 @@ static int task(void)
     for (int i = 0; i < 3; i++) {
         check_strategy(strategy);
         check_plain(strategy);
+        check_plain_gathered(strategy);
         check_countless(strategy);
         check_refused(strategy);
     }
@@ -223,6 +248,12 @@ static void a_plain_tensor_is_the_same_for_all(void **state)
     assert_public_ok(cadre_reduce_tensor(strategy, CADRE_SUM, zero, NULL, 0, &result));
     assert_int_equal(*(const int64_t *)cadre_tensor_const_data(result), 0);
     cadre_tensor_release(result);
+    assert_public_ok(cadre_gather_tensor(strategy, own, 0, &result));
+    assert_ptr_equal(result, own);
+    cadre_tensor_release(result);
+    assert_public_error(cadre_gather_tensor(strategy, zero, 0, &result), CADRE_INVALID_ARGUMENT,
+        "scalars, which cannot be gathered");
+    assert_null(result);
     cadre_tensor_release(zero);
     cadre_tensor_release(own);
     cadre_strategy_release(strategy);

@@ -23,7 +23,9 @@
 #include "worker/library/runtime/values/values.h"
 
 struct gathering {
+    const char *function; /* that the program called */
     int32_t axis;
+    bool of_tasks; /* one value a task: replicas but the first add nothing to it */
     cadre_per_replica *value;
     cadre_tensor **results; /* [component], of local replica 0 */
 };
@@ -85,13 +87,14 @@ static void gathered_clear(struct gathered *gathered)
     *gathered = (struct gathered){0};
 }
 
+/* `adds`: its part is in what comes of it; else only the others' are. */
 static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
-    const cadre_tensor *own, uint32_t axis, uint64_t key, struct gathered *ret_gathered,
+    const cadre_tensor *own, bool adds, uint32_t axis, uint64_t key, struct gathered *ret_gathered,
     struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT size_t *bytes = NULL;
     CADRE_ASSERT(axis < cadre_tensor_rank(own));
-    CADRE_TRY(tell_sizes(strategy, local, cadre_tensor_dim(own, axis),
+    CADRE_TRY(tell_sizes(strategy, local, adds ? cadre_tensor_dim(own, axis) : 0,
         collective_key_tensor(collective_key(key, axis), own, axis), &ret_gathered->sizes,
         &ret_gathered->count, error));
     const uint32_t count = ret_gathered->count;
@@ -102,8 +105,9 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
             ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for sizes")
             : concatenation_begin(&all, own, axis, ret_gathered->sizes, count, bytes, error);
     if (status == CADRE_OK) {
-        status = strategy->mesh->ops->all_gather(strategy->mesh, local,
-            cadre_tensor_const_data(own), cadre_tensor_bytes(own), bytes, all.pieces, NULL, error);
+        status =
+            strategy->mesh->ops->all_gather(strategy->mesh, local, cadre_tensor_const_data(own),
+                adds ? cadre_tensor_bytes(own) : 0, bytes, all.pieces, NULL, error);
         if (status == CADRE_OK) {
             ret_gathered->tensor = concatenation_end(&all);
             CADRE_ASSERT(ret_gathered->tensor != NULL);
@@ -144,9 +148,9 @@ static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
     CADRE_ASSERT(composite->count <= COMPOSITE_PARTS_MAX);
     for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
         const uint32_t component = composite->first + i;
-        status =
-            gather_component(strategy, local, *per_replica_at(gathering->value, component, local),
-                (uint32_t)gathering->axis, component, &parts[i], error);
+        status = gather_component(strategy, local,
+            *per_replica_at(gathering->value, component, local), !gathering->of_tasks || local == 0,
+            (uint32_t)gathering->axis, component, &parts[i], error);
     }
     if (status == CADRE_OK && local == 0) {
         status = join_parts(composite, parts, error);
@@ -195,6 +199,30 @@ static cadre_status check_axis(
     return CADRE_OK;
 }
 
+/* One that can be gathered along the axis. */
+static cadre_status check_component(
+    const cadre_tensor *tensor, uint32_t component, int32_t axis, struct cadre_error *error)
+{
+    int64_t rank = cadre_tensor_rank(tensor);
+    if (rank == 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %u of the value holds scalars, which cannot be gathered along an axis; "
+            "give them a dimension",
+            component);
+    }
+    if (cadre_tensor_dtype(tensor) == CADRE_STRING) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "component %u of the value holds strings, which are not gathered; use numbers",
+            component);
+    }
+    if (axis < 0 || axis >= rank) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "axis %d is outside of [0, %lld), the axes of component %u of the value", (int)axis,
+            (long long)rank, component);
+    }
+    return CADRE_OK;
+}
+
 static cadre_status check(
     const cadre_strategy *strategy, const struct gathering *gathering, struct cadre_error *error)
 {
@@ -202,22 +230,7 @@ static cadre_status check(
     CADRE_TRY(check_axis(gathering->value, gathering->axis, error));
     for (uint32_t i = 0; i < gathering->value->components; i++) {
         const cadre_tensor *first = *per_replica_at(gathering->value, i, 0);
-        int64_t rank = cadre_tensor_rank(first);
-        if (rank == 0) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "component %u of the value holds scalars, which cannot be gathered along an axis; "
-                "give them a dimension",
-                i);
-        }
-        if (cadre_tensor_dtype(first) == CADRE_STRING) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "component %u of the value holds strings, which are not gathered; use numbers", i);
-        }
-        if (gathering->axis < 0 || gathering->axis >= rank) {
-            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "axis %d is outside of [0, %lld), the axes of component %u of the value",
-                (int)gathering->axis, (long long)rank, i);
-        }
+        CADRE_TRY(check_component(first, i, gathering->axis, error));
         bool along[CADRE_RANK_MAX] = {false};
         along[gathering->axis] = true;
         CADRE_TRY(shape_check_alike(gathering->value, i, along, "gathered", error));
@@ -238,7 +251,7 @@ static cadre_status gather(
         gathering->value = given;
         return checked;
     }
-    snprintf(what, sizeof what, "cadre_gather(axis %d) of %s", (int)gathering->axis,
+    snprintf(what, sizeof what, "%s(axis %d) of %s", gathering->function, (int)gathering->axis,
         per_replica_text(gathering->value, shapes, sizeof shapes));
     cadre_status status = strategy_outside(strategy, what, gather_here, gathering, error);
     if (status != CADRE_OK) {
@@ -254,8 +267,10 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    struct gathering gathering = {
-        .axis = axis, .value = (cadre_per_replica *)(uintptr_t)value, .results = ret_tensors};
+    struct gathering gathering = {.function = __func__,
+        .axis = axis,
+        .value = (cadre_per_replica *)(uintptr_t)value,
+        .results = ret_tensors};
     cadre_status status = argument_require(ret_tensors, __func__, "ret_tensors", &error);
     for (uint32_t i = 0; status == CADRE_OK && i < cadre_per_replica_components(value); i++) {
         ret_tensors[i] = NULL;
@@ -271,6 +286,52 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
     }
     if (status == CADRE_OK) {
         status = gather(strategy, &gathering, &error);
+    }
+    return border(status, &error);
+}
+
+/* In a job of one task all replicas have it: it is what they would be joined of, once. Else each
+ * task adds its own. */
+static cadre_status gather_tensor(cadre_strategy *strategy, const char *function,
+    cadre_tensor *tensor, int32_t axis, cadre_tensor **ret_tensor, struct cadre_error *error)
+{
+    CADRE_TRY(check_component(tensor, 0, axis, error));
+    if (strategy->environment->tasks <= 1) {
+        *ret_tensor = cadre_tensor_retain(tensor);
+        return CADRE_OK;
+    }
+    cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
+    if (value == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a value");
+    }
+    for (uint32_t i = 0; i < value->replicas; i++) {
+        *per_replica_at(value, 0, i) = cadre_tensor_retain(tensor);
+    }
+    struct gathering gathering = {.function = function,
+        .axis = axis,
+        .of_tasks = true,
+        .value = value,
+        .results = ret_tensor};
+    cadre_status status = gather(strategy, &gathering, error);
+    cadre_per_replica_release(value);
+    return status;
+}
+
+cadre_status cadre_gather_tensor(
+    cadre_strategy *strategy, cadre_tensor *tensor, int32_t axis, cadre_tensor **ret_tensor)
+{
+    STRATEGY_CALL call = {0};
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
+    if (status == CADRE_OK) {
+        *ret_tensor = NULL;
+        status = strategy_enter(strategy, __func__, &call, &error);
+    }
+    if (status == CADRE_OK) {
+        status = argument_require(tensor, __func__, "tensor", &error);
+    }
+    if (status == CADRE_OK) {
+        status = gather_tensor(strategy, __func__, tensor, axis, ret_tensor, &error);
     }
     return border(status, &error);
 }
