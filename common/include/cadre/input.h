@@ -78,7 +78,9 @@ typedef struct cadre_input_options {
     const char *name;
     cadre_shard_policy auto_shard;
     cadre_rebatch rebatch;
-    /* Batches read ahead by a thread; 0: what the dataset's own prefetch says, else 2. */
+    /* Batches read ahead by a thread; 0: what the dataset's own prefetch says, else 2. Of pipelines
+     * that a function makes 0 is none: they read ahead where they have a prefetch, so many of their
+     * elements. (Batches that go to GPUs are copied ahead all the same: per_replica_buffer.) */
     uint32_t prefetch;
     /* Steps of an epoch; 0: as many as the dataset has. Of an endless dataset epoch e then holds
      * the steps from e * steps_per_epoch on; another one ends earlier when it has fewer, and each
@@ -130,13 +132,14 @@ typedef cadre_status (*cadre_input_function)(
     const cadre_input_context *context, cadre_dataset **ret_data, void *user);
 
 /* Distributes pipelines that the program makes and shards itself: nothing is cut, sharded or
- * added. Each pipeline has a position of its own, and there is no promise about samples across
- * them. An epoch ends when no pipeline has anything left; replicas without an element get empty
- * tensors until then. Only where one worker reads elements that all have one fixed shape (batches
- * with drop_remainder, scalars) cadre_next ends it before a step that has no element for some of
- * the replicas, as get_next does, and a warning counts what was left; cadre_next_optional has that
- * step. `user` outlives the strategy. `options->auto_shard` and `rebatch` mean
- * nothing here. (tf.distribute.Strategy.distribute_datasets_from_function.) */
+ * added, and nothing read ahead that they do not ask for (cadre_dataset_prefetch). Each pipeline
+ * has a position of its own, and there is no promise about samples across them. An epoch ends when
+ * no pipeline has anything left; replicas without an element get empty tensors until then. Only
+ * where one worker reads elements that all have one fixed shape (batches with drop_remainder,
+ * scalars) cadre_next ends it before a step that has no element for some of the replicas, as
+ * get_next does, and a warning counts what was left; cadre_next_optional has that step. `user`
+ * outlives the strategy. `options->auto_shard` and `rebatch` mean nothing here.
+ * (tf.distribute.Strategy.distribute_datasets_from_function.) */
 CADRE_API cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
     cadre_input_function function, void *user, const cadre_input_options *options,
     cadre_distributed_dataset **ret_distributed);

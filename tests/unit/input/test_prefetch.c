@@ -53,7 +53,8 @@ static void expect_stop(struct input_prefetcher *prefetcher, cadre_status status
 static void steps_come_in_order(void **state)
 {
     (void)state;
-    for (uint32_t depth = 1; depth <= INPUT_PREFETCH_DEPTH_MAX; depth *= 4) {
+    for (uint32_t depth = 0; depth <= INPUT_PREFETCH_DEPTH_MAX;
+         depth = depth == 0 ? 1 : 4 * depth) {
         struct distributed_input *input = open_data(cadre_dataset_range(0, 50, 1));
         struct input_prefetcher *prefetcher = start(input, depth);
         expect_stop(prefetcher, CADRE_FAILED_PRECONDITION);
@@ -72,8 +73,6 @@ static void steps_come_in_order(void **state)
     input_prefetcher_free(NULL);
     struct cadre_error error = {0};
     struct input_prefetcher *prefetcher = NULL;
-    assert_int_equal(input_prefetcher_create(NULL, 0, TENSOR_MEMORY_HOST, &prefetcher, &error),
-        CADRE_INVALID_ARGUMENT);
     assert_int_equal(input_prefetcher_create(NULL, 65, TENSOR_MEMORY_HOST, &prefetcher, &error),
         CADRE_INVALID_ARGUMENT);
 }
@@ -162,6 +161,25 @@ static void no_more_than_the_depth_is_read(void **state)
         pthread_mutex_unlock(&gate.lock);
         expect_step(prefetcher, 0, step);
     }
+    input_prefetcher_free(prefetcher);
+    distributed_input_close(input);
+}
+
+static void nothing_is_read_that_nobody_waits_for(void **state)
+{
+    (void)state;
+    struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct distributed_input *input = open_gated(&gate);
+    struct input_prefetcher *prefetcher = start(input, 0);
+    input_prefetcher_start(prefetcher, 0, 0);
+    assert_true(input_prefetcher_await(prefetcher, UINT64_C(60) * 1000 * 1000));
+    for (uint64_t step = 0; step < 20; step++) {
+        expect_step(prefetcher, 0, step);
+        pthread_mutex_lock(&gate.lock);
+        assert_int_equal(gate.calls, (int)step + 1);
+        pthread_mutex_unlock(&gate.lock);
+    }
+    expect_stop(prefetcher, CADRE_DATA_LOSS);
     input_prefetcher_free(prefetcher);
     distributed_input_close(input);
 }
@@ -262,6 +280,7 @@ int main(void)
         cmocka_unit_test(steps_come_in_order),
         cmocka_unit_test(errors_come_after_what_was_read),
         cmocka_unit_test(no_more_than_the_depth_is_read),
+        cmocka_unit_test(nothing_is_read_that_nobody_waits_for),
         cmocka_unit_test(cancel_wakes_a_taker),
         cmocka_unit_test(a_slow_stage_keeps_nobody_from_the_step_before),
     };

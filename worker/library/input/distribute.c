@@ -133,7 +133,8 @@ uint64_t distributed_input_source_samples(const struct distributed_input *input)
 
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input)
 {
-    return dataset_prefetch_depth(input->data != NULL ? input->data : input->own.data[0]);
+    CADRE_ASSERT(input->data != NULL);
+    return dataset_prefetch_depth(input->data);
 }
 
 /* Some runs of samples of files: their ids are those of the pipeline. */

@@ -167,7 +167,7 @@ const char *distributed_input_file_name(const struct distributed_input *input, u
 /* Samples of the source where ids are 0 to one less (DATA). 0: not known. */
 uint64_t distributed_input_source_samples(const struct distributed_input *input);
 
-/* The depth asked for with cadre_dataset_prefetch, 0 if none. */
+/* The depth asked for with cadre_dataset_prefetch, 0 if none. Not of pipelines. */
 uint32_t distributed_input_prefetch_depth(const struct distributed_input *input);
 
 /* --- reading. One thread at a time. --- */

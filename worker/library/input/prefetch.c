@@ -29,8 +29,10 @@ struct input_prefetcher {
     struct cadre_error stopped; /* why the round stopped; given after what is held */
     uint64_t epoch;
     uint64_t step;                  /* the next to read */
-    struct distributed_batch *held; /* ring of `depth` */
+    struct distributed_batch *held; /* ring of `places` */
+    uint32_t places;                /* the depth, at least 1 */
     uint32_t depth;
+    uint32_t waiting; /* for a step that is not held */
     uint32_t first;
     uint32_t count;
     input_stage stage; /* NULL: they stay where they are */
@@ -46,7 +48,7 @@ static void new_round(struct input_prefetcher *prefetcher, const struct cadre_er
 {
     for (; prefetcher->count > 0; prefetcher->count--) {
         distributed_batch_clear(&prefetcher->held[prefetcher->first]);
-        prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
+        prefetcher->first = (prefetcher->first + 1) % prefetcher->places;
     }
     prefetcher->staged = 0;
     distributed_input_cancel(prefetcher->input, true); /* a long way that nobody wants any more */
@@ -75,7 +77,7 @@ static void read_one(struct input_prefetcher *prefetcher)
         return;
     }
     if (status == CADRE_OK) {
-        uint32_t slot = (prefetcher->first + prefetcher->count) % prefetcher->depth;
+        uint32_t slot = (prefetcher->first + prefetcher->count) % prefetcher->places;
         prefetcher->held[slot] = batch;
         prefetcher->count++;
         prefetcher->step++;
@@ -99,7 +101,7 @@ static void stage_one(struct input_prefetcher *prefetcher)
 {
     struct cadre_error ignored;
     uint64_t round = prefetcher->round;
-    uint32_t slot = (prefetcher->first + prefetcher->staged++) % prefetcher->depth;
+    uint32_t slot = (prefetcher->first + prefetcher->staged++) % prefetcher->places;
     struct distributed_batch batch = prefetcher->held[slot];
     prefetcher->held[slot] = (struct distributed_batch){0};
     prefetcher->at_work = slot;
@@ -123,6 +125,13 @@ static bool is_ready(const struct input_prefetcher *prefetcher)
                                  : !prefetcher->reading;
 }
 
+/* With the lock held: another step is to be read, ahead or since somebody waits for it. */
+static bool is_to_read(const struct input_prefetcher *prefetcher)
+{
+    bool wanted = prefetcher->count == 0 && prefetcher->waiting > 0;
+    return prefetcher->reading && (prefetcher->count < prefetcher->depth || wanted);
+}
+
 static void *read_ahead(void *argument)
 {
     struct input_prefetcher *prefetcher = argument;
@@ -132,7 +141,7 @@ static void *read_ahead(void *argument)
     while (!prefetcher->quit) {
         if (stages(prefetcher)) {
             stage_one(prefetcher);
-        } else if (prefetcher->reading && prefetcher->count < prefetcher->depth) {
+        } else if (is_to_read(prefetcher)) {
             read_one(prefetcher);
         } else {
             pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
@@ -147,13 +156,14 @@ cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t d
     struct cadre_error *error)
 {
     *ret_prefetcher = NULL;
-    if (depth < 1 || depth > INPUT_PREFETCH_DEPTH_MAX) {
+    if (depth > INPUT_PREFETCH_DEPTH_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a prefetch depth of %" PRIu32 " steps; 1 to %d are possible", depth,
+            "a prefetch depth of %" PRIu32 " steps; at most %d are possible", depth,
             INPUT_PREFETCH_DEPTH_MAX);
     }
+    uint32_t places = depth > 0 ? depth : 1;
     struct input_prefetcher *prefetcher = calloc(1, sizeof *prefetcher);
-    struct distributed_batch *held = calloc(depth, sizeof held[0]);
+    struct distributed_batch *held = calloc(places, sizeof held[0]);
     if (prefetcher == NULL || held == NULL) {
         free(prefetcher);
         free(held);
@@ -162,6 +172,7 @@ cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t d
     prefetcher->input = input;
     prefetcher->memory = memory;
     prefetcher->held = held;
+    prefetcher->places = places;
     prefetcher->depth = depth;
     cadre_error_set(&prefetcher->stopped, CADRE_FAILED_PRECONDITION,
         "the prefetcher was not started; say from which step to read");
@@ -199,6 +210,15 @@ void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch,
     pthread_mutex_unlock(&prefetcher->lock);
 }
 
+/* With the lock held: the thread is told that somebody waits for a step. */
+static void begin_waiting(struct input_prefetcher *prefetcher)
+{
+    prefetcher->waiting++;
+    if (prefetcher->depth == 0 && !is_ready(prefetcher)) {
+        pthread_cond_broadcast(&prefetcher->changed);
+    }
+}
+
 /* With the lock held: the first one is where it is to be. */
 static cadre_status stage_first(struct input_prefetcher *prefetcher, struct cadre_error *error)
 {
@@ -215,9 +235,11 @@ cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     cadre_status status = CADRE_OK;
     *ret_batch = (struct distributed_batch){0};
     pthread_mutex_lock(&prefetcher->lock);
+    begin_waiting(prefetcher);
     while (!is_ready(prefetcher)) {
         pthread_cond_wait(&prefetcher->changed, &prefetcher->lock);
     }
+    prefetcher->waiting--;
     if (prefetcher->count > 0 && stage_first(prefetcher, &unstaged) != CADRE_OK) {
         status = unstaged.code;
         if (error != NULL) {
@@ -226,7 +248,7 @@ cadre_status input_prefetcher_take(struct input_prefetcher *prefetcher,
     } else if (prefetcher->count > 0) {
         *ret_batch = prefetcher->held[prefetcher->first];
         prefetcher->held[prefetcher->first] = (struct distributed_batch){0};
-        prefetcher->first = (prefetcher->first + 1) % prefetcher->depth;
+        prefetcher->first = (prefetcher->first + 1) % prefetcher->places;
         prefetcher->count--;
         prefetcher->staged -= prefetcher->staged > 0 ? 1 : 0;
         pthread_cond_broadcast(&prefetcher->changed);
@@ -247,10 +269,12 @@ bool input_prefetcher_await(struct input_prefetcher *prefetcher, uint64_t wait_u
         .tv_nsec = (long)(end_us % CADRE_US_PER_S) * 1000};
     int late = 0;
     pthread_mutex_lock(&prefetcher->lock);
+    begin_waiting(prefetcher);
     while (!is_ready(prefetcher) && late == 0) {
         late =
             pthread_cond_clockwait(&prefetcher->changed, &prefetcher->lock, CLOCK_MONOTONIC, &end);
     }
+    prefetcher->waiting--;
     bool ready = is_ready(prefetcher);
     pthread_mutex_unlock(&prefetcher->lock);
     return ready;

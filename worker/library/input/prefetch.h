@@ -15,8 +15,8 @@
 struct input_prefetcher;
 
 /* Starts the thread; it reads nothing yet. `input` is borrowed, outlives the prefetcher and is read
- * by it alone. `depth` steps, 1 to INPUT_PREFETCH_DEPTH_MAX, are held ready, in the kind of memory
- * that their consumer copies from best. */
+ * by it alone. `depth` steps, up to INPUT_PREFETCH_DEPTH_MAX, are held ready, in the kind of memory
+ * that their consumer copies from best; 0: a step is read when it is waited for, and not before. */
 cadre_status input_prefetcher_create(struct distributed_input *input, uint32_t depth,
     enum tensor_memory_kind memory, struct input_prefetcher **ret_prefetcher,
     struct cadre_error *error);

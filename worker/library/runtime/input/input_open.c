@@ -94,14 +94,27 @@ static cadre_status open_pipelines(cadre_distributed_dataset *distributed,
 
 /* --- opening --- */
 
+static bool goes_to_devices(const cadre_distributed_dataset *distributed)
+{
+    return distributed->strategy->mesh_devices != NULL && !distributed->keep_on_host;
+}
+
+/* Nothing is added to what a function makes: where it reads ahead, its own prefetch has a thread.
+ * Only batches on their way to devices are ahead, as many as are copied. */
+static uint32_t depth_otherwise(const cadre_distributed_dataset *distributed)
+{
+    if (distributed->function != NULL) {
+        return goes_to_devices(distributed) ? distributed->device_batches : 0;
+    }
+    uint32_t own = distributed_input_prefetch_depth(distributed->input);
+    return own > 0 ? own : PREFETCH_DEFAULT;
+}
+
 static cadre_status choose_depth(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     CADRE_ASSERT(distributed->input != NULL);
     if (distributed->depth == 0) {
-        distributed->depth = distributed_input_prefetch_depth(distributed->input);
-    }
-    if (distributed->depth == 0) {
-        distributed->depth = PREFETCH_DEFAULT;
+        distributed->depth = depth_otherwise(distributed);
     }
     if (distributed->depth > INPUT_PREFETCH_DEPTH_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -151,7 +164,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         distributed->keep_on_host ? TENSOR_MEMORY_HOST : distributed->strategy->batch_memory;
     CADRE_TRY(input_prefetcher_create(
         distributed->input, distributed->depth, memory, &distributed->prefetcher, error));
-    if (strategy->mesh_devices != NULL && !distributed->keep_on_host) {
+    if (goes_to_devices(distributed)) {
         input_prefetcher_stage(
             distributed->prefetcher, distributed->device_batches, batch_to_devices, distributed);
     }
