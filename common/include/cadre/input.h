@@ -78,6 +78,13 @@ typedef struct cadre_input_options {
     const char *name;
     cadre_shard_policy auto_shard;
     cadre_rebatch rebatch;
+    /* Where one worker reads elements that all have one fixed shape (batches with drop_remainder,
+     * scalars), cadre_next ends before a step that only some of the replicas have an element of, as
+     * get_next does, and a warning counts what was left. true: it gives that step, too, and the
+     * others get empty tensors, as it is everywhere else; cadre_distributed_spec then says
+     * CADRE_DIMENSION_ANY. (DistributedIterator.get_next_as_optional. That its end is no error
+     * needs nothing here, where the end is a status.) */
+    bool partial_steps;
     /* Batches read ahead by a thread; 0: what the dataset's own prefetch says, else 2. Of pipelines
      * that a function makes 0 is none: they read ahead where they have a prefetch, so many of their
      * elements. (Batches that go to GPUs are copied ahead all the same: per_replica_buffer.) */
@@ -131,14 +138,12 @@ CADRE_API cadre_status cadre_per_replica_batch_size(
 typedef cadre_status (*cadre_input_function)(
     const cadre_input_context *context, cadre_dataset **ret_data, void *user);
 
-/* Distributes pipelines that the program makes and shards itself: nothing is cut, sharded or
- * added, and nothing read ahead that they do not ask for (cadre_dataset_prefetch). Each pipeline
- * has a position of its own, and there is no promise about samples across them. An epoch ends when
- * no pipeline has anything left; replicas without an element get empty tensors until then. Only
- * where one worker reads elements that all have one fixed shape (batches with drop_remainder,
- * scalars) cadre_next ends it before a step that has no element for some of the replicas, as
- * get_next does, and a warning counts what was left; cadre_next_optional has that step. `user`
- * outlives the strategy. `options->auto_shard` and `rebatch` mean nothing here.
+/* Distributes pipelines that the program makes and shards itself: nothing is cut, sharded or added,
+ * and nothing read ahead that they do not ask for (cadre_dataset_prefetch). Each pipeline has a
+ * position of its own, and there is no promise about samples across them. An epoch ends when no
+ * pipeline has anything left; replicas without an element get empty tensors until then (where all
+ * elements have one fixed shape: options->partial_steps). `user` outlives the strategy.
+ * `options->auto_shard` and `rebatch` mean nothing here.
  * (tf.distribute.Strategy.distribute_datasets_from_function.) */
 CADRE_API cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
     cadre_input_function function, void *user, const cadre_input_options *options,
@@ -165,7 +170,8 @@ CADRE_API bool cadre_next_epoch(
  * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. When a task is
  * lost or joins, its tensors are replaced by those of the new slice, in the next call that takes
  * it. A replica that has no part of the step gets empty tensors (a scalar is 0). OUT_OF_RANGE at
- * the end of the epoch, at the same step on every task. Any other error is
+ * the end of the epoch, at the same step on every task, which is no error: what comes after the
+ * loop goes on. Any other error is
  * sticky: it comes out of all further calls, and of cadre_finish. A batch that is not run is passed
  * over; every task must pass over the same ones. FAILED_PRECONDITION before the first epoch; and
  * under CADRE_SHARD_FILE where an epoch cannot be read on by another number of tasks (see
@@ -173,18 +179,11 @@ CADRE_API bool cadre_next_epoch(
 CADRE_API cadre_status cadre_next(
     cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
 
-/* The same where the end is no error: CADRE_OK, and *ret_batch is NULL at the end of the epoch,
- * which is where nothing is left for any replica, whatever shapes the elements have.
- * (tf.distribute.DistributedIterator.get_next_as_optional.) */
-CADRE_API cadre_status cadre_next_optional(
-    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch);
-
 /* The sticky error, or CADRE_OK. */
 CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed);
 
-/* Steps of the current epoch, before the first one of that; or CADRE_CARDINALITY_UNKNOWN /
- * _INFINITE. Where cadre_next ends before a step that only some replicas have an element of, that
- * is not counted, unless the last call was cadre_next_optional. */
+/* Steps of the current epoch that cadre_next gives, before the first one of that; or
+ * CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
 /* What the ledger holds of this dataset: the current epoch (0 before the first), and how many of

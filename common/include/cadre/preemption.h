@@ -6,7 +6,7 @@
  * the job cannot do without. The first one fixes a step that all tasks can still come to: one more
  * than the highest that any has begun. All run up to it and do what they do behind it; where they
  * would begin the next one, the state is saved as one checkpoint, and when that is published they
- * leave: cadre_next and cadre_next_optional (or cadre_run, where a step has no batch) give
+ * leave: cadre_next (or cadre_run, where a step has no batch) gives
  * CANCELLED with the message "preempted: saved at step S", and so does all that follows;
  * cadre_next_epoch gives false; cadre_finish writes nothing more and returns CADRE_EXIT_PREEMPTED.
  * A program with the usual loops needs nothing for it. What comes between them can ask

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An iteration whose end is no error: after the last batch there is none. The function returns what
- * it is given. */
+ * An iteration that also gives the steps which only some replicas have a part of, whatever shapes
+ * the elements have; its end is a status like any other. The function returns what it is given. */
 #include <cadre/cadre.h>
 
 #include "show.h"
@@ -21,12 +21,12 @@ int main(int argc, char **argv)
     CADRE_CHECK(cadre_init(&argc, &argv));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     cadre_dataset *batches = cadre_dataset_batch(cadre_dataset_range(0, 9, 1), 4, false);
-    CADRE_CHECK(cadre_distribute_dataset(strategy, batches, NULL, &data));
+    const cadre_input_options options = {.partial_steps = true};
+    CADRE_CHECK(cadre_distribute_dataset(strategy, batches, &options, &data));
     while (cadre_next_epoch(data, 1, NULL)) {
         for (int step = 0; step < 5; step++) {
             cadre_per_replica *batch, *result;
-            CADRE_CHECK(cadre_next_optional(data, &batch));
-            if (batch == NULL) {
+            if (cadre_next(data, &batch) == CADRE_OUT_OF_RANGE) {
                 break;
             }
             CADRE_CHECK(cadre_run(strategy, identity, NULL, batch, 1, &result));

@@ -25,6 +25,8 @@ struct setting {
     cadre_rebatch rebatch;
     bool sizes;    /* the sizes rule, whatever the policy would make of it */
     bool as_it_is; /* no rebatching at all */
+    bool optional; /* get_next_as_optional: also steps that not all replicas have a part in, and the
+                      end is no error */
 };
 
 static bool take_rule(struct conformance_case *self, struct setting *setting)
@@ -46,12 +48,18 @@ static bool take_rule(struct conformance_case *self, struct setting *setting)
     return true;
 }
 
+static bool is_optional(const struct conformance_case *self)
+{
+    const char *loop = json_string_value(json_object_get(self->given, "loop"));
+    return loop != NULL && strcmp(loop, "optional") == 0;
+}
+
 static bool take_setting(
     struct conformance_case *self, const char *const known[], struct setting *ret_setting)
 {
     const char *dtype = json_string_value(json_object_get(self->given, "dtype"));
     cadre_dtype reals = dtype != NULL && strcmp(dtype, "float64") == 0 ? CADRE_F64 : CADRE_F32;
-    *ret_setting = (struct setting){0};
+    *ret_setting = (struct setting){.optional = is_optional(self)};
     const json_t *given = self->given;
     return case_knows(self, given, known) && take_rule(self, ret_setting) &&
            case_policy(self, "policy", &ret_setting->policy) &&
@@ -70,6 +78,7 @@ static struct distributed_layout layout_of(const struct setting *setting, uint32
         .replicas = (uint32_t)setting->replicas,
         .policy = setting->policy,
         .rebatch = setting->rebatch,
+        .partial_steps = setting->optional,
         .name = "case"};
 }
 
@@ -169,8 +178,9 @@ static cadre_distributed_dataset *distribute_here(
     if (strategy == NULL) {
         return NULL;
     }
-    const cadre_input_options options = {
-        .auto_shard = setting->policy, .rebatch = setting->rebatch};
+    const cadre_input_options options = {.auto_shard = setting->policy,
+        .rebatch = setting->rebatch,
+        .partial_steps = setting->optional};
     cadre_status status = cadre_distribute_dataset(
         strategy, cadre_dataset_retain(setting->dataset.data), &options, &distributed);
     const json_t *wanted = case_wanted_error(self->expect);
@@ -184,12 +194,6 @@ static cadre_distributed_dataset *distribute_here(
 
 /* --- steps --- */
 
-static enum loop_kind loop_of(const struct conformance_case *self)
-{
-    const char *loop = json_string_value(json_object_get(self->given, "loop"));
-    return loop != NULL && strcmp(loop, "optional") == 0 ? LOOP_OPTIONAL : LOOP_GET_NEXT;
-}
-
 void area_distribute_dataset(struct conformance_case *self)
 {
     static const char *const known[] = {
@@ -201,13 +205,13 @@ void area_distribute_dataset(struct conformance_case *self)
     if (!take_setting(self, known, &setting) || !open_cluster(self, &setting, &cluster)) {
         return;
     }
-    cluster_read(&cluster, loop_of(self), most, &steps);
+    cluster_read(&cluster, most, &steps);
     if (!steps_check(self, &steps) || setting.workers > 1 || in_parts(&setting)) {
         return;
     }
     cadre_distributed_dataset *distributed = distribute_here(self, &setting);
     if (distributed != NULL) {
-        public_read(self, distributed, setting.dataset.structure, loop_of(self), most, &steps);
+        public_read(self, distributed, setting.dataset.structure, most, &steps);
         steps_check(self, &steps);
     }
 }
@@ -226,15 +230,15 @@ static void read_function_here(struct conformance_case *self, const struct setti
 {
     struct steps steps;
     cadre_distributed_dataset *distributed = NULL;
+    const cadre_input_options options = {.partial_steps = setting->optional};
     cadre_strategy *strategy = case_strategy(self, (uint32_t)setting->replicas);
     if (strategy == NULL || !case_ok(self,
                                 cadre_distribute_datasets_from_function(strategy, first_pipeline,
-                                    setting->dataset.data, NULL, &distributed),
+                                    setting->dataset.data, &options, &distributed),
                                 "cadre_distribute_datasets_from_function")) {
         return;
     }
-    public_read(self, distributed, setting->dataset.structure, loop_of(self),
-        steps_wanted(self->expect), &steps);
+    public_read(self, distributed, setting->dataset.structure, steps_wanted(self->expect), &steps);
     steps_check(self, &steps);
 }
 
@@ -242,7 +246,8 @@ void area_dataset_from_function(struct conformance_case *self)
 {
     static const char *const known[] = {"per_worker_datasets", "replicas_per_worker", "loop", NULL};
     const json_t *datasets = json_object_get(self->given, "per_worker_datasets");
-    struct setting setting = {.workers = (json_int_t)json_array_size(datasets)};
+    struct setting setting = {
+        .workers = (json_int_t)json_array_size(datasets), .optional = is_optional(self)};
     struct cluster cluster;
     struct steps steps;
     struct cadre_error error = {0};
@@ -276,7 +281,7 @@ void area_dataset_from_function(struct conformance_case *self)
             return;
         }
     }
-    cluster_read(&cluster, loop_of(self), steps_wanted(self->expect), &steps);
+    cluster_read(&cluster, steps_wanted(self->expect), &steps);
     if (steps_check(self, &steps) && setting.workers == 1) {
         read_function_here(self, &setting);
     }
@@ -294,18 +299,18 @@ static double total_of(const json_t *value)
 }
 
 /* Reads with a fresh input of the kind that this case can be read with. */
-static bool read_once(struct conformance_case *self, const struct setting *setting,
-    enum loop_kind loop, uint64_t most, struct steps *ret_steps)
+static bool read_once(struct conformance_case *self, const struct setting *setting, uint64_t most,
+    struct steps *ret_steps)
 {
     struct cluster cluster;
     if (!open_cluster(self, setting, &cluster)) {
         return false;
     }
-    cluster_read(&cluster, loop, most, ret_steps);
+    cluster_read(&cluster, most, ret_steps);
     return true;
 }
 
-static void check_end(struct conformance_case *self, const struct steps *steps, enum loop_kind loop)
+static void check_end(struct conformance_case *self, const struct steps *steps, bool optional)
 {
     const json_t *run = json_object_get(self->expect, "steps_run");
     const json_t *error = json_object_get(self->expect, "error");
@@ -314,8 +319,7 @@ static void check_end(struct conformance_case *self, const struct steps *steps, 
     if (run != NULL && !case_equal(self, "steps that are run", run, got)) {
         return;
     }
-    bool fails = steps->status != CADRE_OK &&
-                 !(loop == LOOP_OPTIONAL && steps->status == CADRE_OUT_OF_RANGE);
+    bool fails = steps->status != CADRE_OK && !(optional && steps->status == CADRE_OUT_OF_RANGE);
     if (error != NULL && !json_is_null(error)) {
         if (fails) {
             case_check_error(self, error, steps->status, steps->early);
@@ -335,18 +339,18 @@ static void check_totals(struct conformance_case *self, const struct setting *se
     for (void *at = json_object_iter((json_t *)totals); at != NULL;
          at = json_object_iter_next((json_t *)totals, at)) {
         const char *key = json_object_iter_key(at);
-        bool optional = strstr(key, "optional") != NULL;
+        struct setting own = *setting;
+        own.optional = strstr(key, "optional") != NULL;
         if (strcmp(key, "note") == 0) {
             continue;
         }
-        if ((!optional && strstr(key, "next") == NULL) ||
+        if ((!own.optional && strstr(key, "next") == NULL) ||
             !json_is_number(json_object_iter_value(at))) {
             case_skip(self, "the expected \"%s\" is not known", key);
             return;
         }
         struct steps steps;
-        enum loop_kind loop = optional ? LOOP_OPTIONAL : LOOP_GET_NEXT;
-        if (!read_once(self, setting, loop, most, &steps)) {
+        if (!read_once(self, &own, most, &steps)) {
             return;
         }
         json_t *got = strstr(key, "steps") != NULL
@@ -366,7 +370,6 @@ void area_iteration_end(struct conformance_case *self)
     struct setting setting;
     struct steps steps;
     json_int_t most = 0;
-    enum loop_kind loop = loop_of(self);
     if (!take_setting(self, known, &setting) ||
         !case_number(self, self->given, "max_steps", 0, STEPS_MAX, STEPS_MAX, &most)) {
         return;
@@ -382,17 +385,17 @@ void area_iteration_end(struct conformance_case *self)
         check_totals(self, &setting, totals != NULL ? totals : self->expect, (uint64_t)most);
         return;
     }
-    if (!read_once(self, &setting, loop, (uint64_t)most, &steps)) {
+    if (!read_once(self, &setting, (uint64_t)most, &steps)) {
         return;
     }
-    check_end(self, &steps, loop);
+    check_end(self, &steps, setting.optional);
     if (self->verdict != VERDICT_PASSED || setting.workers > 1 || in_parts(&setting)) {
         return;
     }
     cadre_distributed_dataset *distributed = distribute_here(self, &setting);
     if (distributed != NULL) {
-        public_read(self, distributed, setting.dataset.structure, loop, (uint64_t)most, &steps);
-        check_end(self, &steps, loop);
+        public_read(self, distributed, setting.dataset.structure, (uint64_t)most, &steps);
+        check_end(self, &steps, setting.optional);
     }
 }
 
@@ -425,18 +428,6 @@ static bool check_dtype(struct conformance_case *self, const cadre_element_spec 
     }
     return true; /* one that JSON has no numbers of: the data were made of another, and shapes count
                   */
-}
-
-/* What values have that come through optional iteration: they may be dummies, unless the source has
- * no end. */
-static void soften(const struct setting *setting, cadre_element_spec *spec)
-{
-    for (uint32_t i = 0; i < spec->count; i++) {
-        if (dataset_cardinality(setting->dataset.data) != CADRE_CARDINALITY_INFINITE &&
-            spec->tensors[i].rank > 0) {
-            spec->tensors[i].dims[0] = CADRE_DIMENSION_ANY;
-        }
-    }
 }
 
 static void check_shapes(
@@ -475,10 +466,10 @@ void area_element_spec(struct conformance_case *self)
         return;
     }
     bool function = strstr(how, "function") != NULL;
-    bool optional = strstr(how, "optional") != NULL;
+    setting.optional = strstr(how, "optional") != NULL;
     bool plain = how[0] == '\0' || strstr(how, "dataset") != NULL ||
                  strstr(how, "iterator") != NULL || strstr(how, "next") != NULL;
-    if (!function && !optional && !plain) {
+    if (!function && !setting.optional && !plain) {
         case_skip(self, "the way \"%s\" is not known", how);
         return;
     }
@@ -490,9 +481,6 @@ void area_element_spec(struct conformance_case *self)
         return;
     }
     cadre_element_spec spec = *distributed_input_spec(cluster.inputs[0]);
-    if (optional) {
-        soften(&setting, &spec);
-    }
     check_shapes(self, &setting, &spec);
     if (self->verdict != VERDICT_PASSED || setting.workers > 1 || in_parts(&setting)) {
         return;
@@ -500,9 +488,6 @@ void area_element_spec(struct conformance_case *self)
     cadre_distributed_dataset *distributed = distribute_here(self, &setting);
     if (distributed != NULL &&
         case_ok(self, cadre_distributed_spec(distributed, &spec), "cadre_distributed_spec")) {
-        if (optional) {
-            soften(&setting, &spec);
-        }
         check_shapes(self, &setting, &spec);
     }
 }

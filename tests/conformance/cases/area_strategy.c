@@ -216,8 +216,7 @@ void area_input_options(struct conformance_case *self)
     if (status != CADRE_OK && error != NULL) {
         case_check_error(self, error, status, true);
     } else if (case_ok(self, status, "distributing")) {
-        public_read(
-            self, distributed, structure, LOOP_GET_NEXT, steps_wanted(self->expect), &steps);
+        public_read(self, distributed, structure, steps_wanted(self->expect), &steps);
         check_options(self, &steps);
     }
 }
@@ -458,7 +457,7 @@ static void check_lookup_steps(struct conformance_case *self, cadre_lookup *look
                                 "cadre_distribute_datasets_from_function")) {
         return;
     }
-    public_read(self, distributed, "x", LOOP_GET_NEXT, steps_wanted(self->expect), &steps);
+    public_read(self, distributed, "x", steps_wanted(self->expect), &steps);
     check_options(self, &steps);
 }
 

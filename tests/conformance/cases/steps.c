@@ -44,8 +44,7 @@ static cadre_status published(const struct cadre_error *error, cadre_status stat
 }
 
 /* One step of all workers. *ret_step is NULL where it does not exist. */
-static cadre_status read_step(
-    struct cluster *cluster, enum loop_kind loop, uint64_t number, json_t **ret_step)
+static cadre_status read_step(struct cluster *cluster, uint64_t number, json_t **ret_step)
 {
     struct cadre_error error = {0};
     json_t *step = json_array();
@@ -70,7 +69,7 @@ static cadre_status read_step(
         slots += batch.replicas;
         distributed_batch_clear(&batch);
     }
-    bool lost = present < slots && !partial && loop == LOOP_GET_NEXT;
+    bool lost = present < slots && !partial;
     if (status == CADRE_OK && (lost || (agrees && present == 0))) {
         status = cadre_error_set(&error, CADRE_OUT_OF_RANGE, "the end");
     }
@@ -82,13 +81,12 @@ static cadre_status read_step(
     return CADRE_OK;
 }
 
-void cluster_read(
-    struct cluster *cluster, enum loop_kind loop, uint64_t most, struct steps *ret_steps)
+void cluster_read(struct cluster *cluster, uint64_t most, struct steps *ret_steps)
 {
     begin(cluster->self, ret_steps);
     for (uint64_t i = 0; i < most && ret_steps->status == CADRE_OK; i++) {
         json_t *step = NULL;
-        ret_steps->status = read_step(cluster, loop, i, &step);
+        ret_steps->status = read_step(cluster, i, &step);
         json_array_append_new(ret_steps->list, step); /* NULL appends nothing */
     }
 }
@@ -204,7 +202,7 @@ static json_t *public_step(const cadre_per_replica *batch, const char *structure
 }
 
 void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
-    const char *structure, enum loop_kind loop, uint64_t most, struct steps *ret_steps)
+    const char *structure, uint64_t most, struct steps *ret_steps)
 {
     begin(self, ret_steps);
     if (!cadre_next_epoch(distributed, 1, NULL)) {
@@ -214,12 +212,9 @@ void public_read(struct conformance_case *self, cadre_distributed_dataset *distr
     }
     for (uint64_t i = 0; i < most && ret_steps->status == CADRE_OK; i++) {
         cadre_per_replica *batch = NULL;
-        ret_steps->status = loop == LOOP_OPTIONAL ? cadre_next_optional(distributed, &batch)
-                                                  : cadre_next(distributed, &batch);
-        if (batch != NULL) {
+        ret_steps->status = cadre_next(distributed, &batch);
+        if (ret_steps->status == CADRE_OK) {
             json_array_append_new(ret_steps->list, public_step(batch, structure));
-        } else if (ret_steps->status == CADRE_OK) {
-            ret_steps->status = CADRE_OUT_OF_RANGE;
         }
     }
 }

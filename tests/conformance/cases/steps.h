@@ -11,10 +11,6 @@
 #define REPLICAS_MAX 64
 #define STEPS_MAX    100000
 
-/* How the program iterates: plainly (get_next), or with optionals, which also give steps that not
- * all replicas have a part in. */
-enum loop_kind { LOOP_GET_NEXT = 0, LOOP_OPTIONAL };
-
 struct steps {
     json_t *list;        /* of steps; the reader's reference, which the case releases */
     cadre_status status; /* why it ended: OUT_OF_RANGE, an error, or CADRE_OK: enough were read */
@@ -35,12 +31,11 @@ void cluster_make(struct conformance_case *self, uint32_t workers, uint32_t repl
     const char *structure, struct cluster *ret_cluster);
 
 /* Reads at most `most` steps, as the runtime agrees on them. */
-void cluster_read(
-    struct cluster *cluster, enum loop_kind loop, uint64_t most, struct steps *ret_steps);
+void cluster_read(struct cluster *cluster, uint64_t most, struct steps *ret_steps);
 
 /* The same through the public functions, in a strategy of this process. */
 void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
-    const char *structure, enum loop_kind loop, uint64_t most, struct steps *ret_steps);
+    const char *structure, uint64_t most, struct steps *ret_steps);
 
 /* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
  * and the case has failed. One at a time. */

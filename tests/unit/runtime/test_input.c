@@ -257,7 +257,7 @@ static cadre_distributed_dataset *range_of(
 }
 
 /* iteration_end/optional_break, iteration_end/seed_optional_loop */
-static void optional_iteration_ends_without_an_error(void **state)
+static void the_end_is_a_status(void **state)
 {
     (void)state;
     static const struct {
@@ -272,23 +272,18 @@ static void optional_iteration_ends_without_an_error(void **state)
         cadre_per_replica *batch;
         int steps = 0;
         assert_true(cadre_next_epoch(data, 1, NULL));
-        for (;;) {
-            assert_public_ok(cadre_next_optional(data, &batch));
-            if (batch == NULL) {
-                break;
-            }
+        for (; cadre_next(data, &batch) == CADRE_OK; steps++) {
             assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));
-            steps++;
         }
         assert_int_equal(steps, cases[i].steps);
-        assert_public_ok(cadre_next_optional(data, &batch));
+        assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
         assert_null(batch);
         assert_public_ok(cadre_distributed_status(data));
         cadre_strategy_release(strategy);
     }
     cadre_per_replica *batch;
-    assert_public_error(cadre_next_optional(NULL, &batch), CADRE_INVALID_ARGUMENT, "distributed");
-    assert_public_error(cadre_next_optional(NULL, NULL), CADRE_INVALID_ARGUMENT, "ret_batch");
+    assert_public_error(cadre_next(NULL, &batch), CADRE_INVALID_ARGUMENT, "distributed");
+    assert_public_error(cadre_next(NULL, NULL), CADRE_INVALID_ARGUMENT, "ret_batch");
 }
 
 static void an_epoch_has_as_many_steps_as_are_asked_for(void **state)
@@ -554,7 +549,7 @@ int main(void)
         cmocka_unit_test_teardown(a_function_that_fails_is_heard, clean),
         cmocka_unit_test_teardown(options_that_go_together, clean),
         cmocka_unit_test_teardown(a_global_batch_is_divided_evenly, clean),
-        cmocka_unit_test_teardown(optional_iteration_ends_without_an_error, clean),
+        cmocka_unit_test_teardown(the_end_is_a_status, clean),
         cmocka_unit_test_teardown(an_epoch_has_as_many_steps_as_are_asked_for, clean),
         cmocka_unit_test_teardown(an_endless_dataset_has_epochs_too, clean),
         cmocka_unit_test_teardown(a_spec_covers_all_steps, clean),

@@ -61,26 +61,29 @@ static cadre_distributed_dataset *from(
     return data;
 }
 
-/* Elements of one known shape for all replicas or none: what was taken for some of them is lost,
- * but for optional iteration. (testMixedLeftover and its like.) */
+/* Elements of one known shape for all replicas or none: what is there for some of them is lost,
+ * unless such steps are asked for. (testMixedLeftover and its like.) */
 static void a_partial_step_is_given_where_it_is_asked_for(void **state)
 {
     (void)state;
-    for (int optional = 0; optional < 2; optional++) {
+    for (int partial = 0; partial < 2; partial++) {
         cadre_strategy *strategy = training_strategy(2);
         struct maker maker = {.stop = 6, .batch = 2, .drop_remainder = true};
-        cadre_distributed_dataset *data = from(strategy, &maker, NULL);
+        cadre_distributed_dataset *data =
+            from(strategy, &maker, &(cadre_input_options){.partial_steps = partial == 1});
+        cadre_element_spec spec;
         cadre_per_replica *batch;
+        assert_public_ok(cadre_distributed_spec(data, &spec));
+        assert_int_equal(spec.tensors[0].dims[0], partial == 1 ? CADRE_DIMENSION_ANY : 2);
         assert_true(cadre_next_epoch(data, 1, NULL));
         assert_public_ok(cadre_next(data, &batch));
         assert_rows(batch, 1, 2, 2);
-        if (optional == 1) {
-            assert_public_ok(cadre_next_optional(data, &batch));
+        if (partial == 1) {
+            assert_public_ok(cadre_next(data, &batch));
             assert_rows(batch, 0, 2, 4);
             assert_rows(batch, 1, 0, 0);
         }
         assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
-        assert_public_ok(cadre_next_optional(data, &batch));
         assert_null(batch);
         cadre_strategy_release(strategy);
     }
@@ -139,30 +142,31 @@ static void what_is_left_is_counted(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* The same 20 rows by optional iteration, and where shapes are not fixed: all of them are fed. */
+/* The same 20 rows where partial steps are asked for, and where shapes are not fixed: all of them
+ * are fed. */
 static void partial_steps_hold_empty_tensors(void **state)
 {
     (void)state;
-    for (int optional = 0; optional < 2; optional++) {
+    for (int asked = 0; asked < 2; asked++) {
         char said[4096];
         cadre_strategy *strategy = training_strategy(3);
-        struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = optional == 1};
-        cadre_distributed_dataset *data = from(strategy, &maker, NULL);
+        struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = asked == 1};
+        cadre_distributed_dataset *data =
+            from(strategy, &maker, &(cadre_input_options){.partial_steps = asked == 1});
         cadre_per_replica *batch;
         int before = listen();
+        assert_int_equal(cadre_distributed_steps(data), 2);
         assert_true(cadre_next_epoch(data, 1, NULL));
         for (int64_t step = 0; step < 2; step++) {
             int64_t rows = 0;
-            assert_public_ok(
-                optional == 1 ? cadre_next_optional(data, &batch) : cadre_next(data, &batch));
+            assert_public_ok(cadre_next(data, &batch));
             assert_int_equal(cadre_distributed_steps(data), 2);
             assert_rows(batch, 0, 4, 12 * step);
             assert_rows(batch, 2, step == 0 ? 4 : 0, 8);
             assert_public_ok(cadre_run(strategy, rows_of_all, &rows, batch, 0, NULL));
             assert_int_equal(rows, step == 0 ? 12 : 8);
         }
-        assert_public_ok(cadre_next_optional(data, &batch));
-        assert_null(batch);
+        assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
         assert_int_equal(cadre_distributed_steps(data), 2);
         hear(before, said, sizeof said);
         assert_null(strstr(said, "warning"));

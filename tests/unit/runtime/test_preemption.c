@@ -91,7 +91,7 @@ static void check_left(struct program *program, int exit_code)
     assert_public_ok(cadre_distributed_status(program->data));
     cadre_per_replica *batch;
     assert_public_error(
-        cadre_next_optional(program->data, &batch), CADRE_CANCELLED, "preempted: saved at step");
+        cadre_next(program->data, &batch), CADRE_CANCELLED, "preempted: saved at step");
     assert_false(cadre_next_epoch(program->data, 2, NULL));
     assert_public_error(cadre_run(program->strategy, add_one, program->w, NULL, 0, NULL),
         CADRE_CANCELLED, "preempted: saved at step");

@@ -64,7 +64,7 @@ bool distributed_input_agrees(const struct distributed_input *input)
 bool distributed_input_gives_partial(const struct distributed_input *input)
 {
     const cadre_element_spec *piece = &input->piece_spec;
-    bool all_known = true;
+    bool all_known = !input->partial_steps;
     struct composite at = {.count = 0};
     for (uint32_t i = 0; i < piece->count; i += at.count) {
         at = composite_of_spec(piece, i);

@@ -39,8 +39,9 @@ struct distributed_layout {
     uint32_t auto_workers;
     cadre_shard_policy auto_policy;
     cadre_rebatch rebatch;
-    const char *name; /* of the distributed dataset: keys the digests; borrowed during the call */
-    bool proves;      /* each batch also says what the whole step should hold */
+    bool partial_steps; /* also of elements of one fixed shape: distributed_input_gives_partial */
+    const char *name;   /* of the distributed dataset: keys the digests; borrowed during the call */
+    bool proves;        /* each batch also says what the whole step should hold */
     /* FILE only, may be NULL: dealt for this layout's workers. In shares->epoch the worker reads
      * its files, without what was fed, and its first step there is shares->step. All other epochs,
      * and all of them without a table, are fresh. Borrowed during the call. */
@@ -133,14 +134,14 @@ bool distributed_input_fell_back(
  * workers. */
 bool distributed_input_agrees(const struct distributed_input *input);
 
-/* Whether steps in which only some of the replicas have an element are given by plain iteration
- * (tf.distribute's partial batch handling): not where one worker reads a dataset of fully known
- * shapes, or an endless one. Then such a step ends plain iteration, and what is left is fed to
- * nobody; optional iteration has it, with dummies. */
+/* Whether steps in which only some of the replicas have an element are given, with dummies for the
+ * others (tf.distribute's partial batch handling): not where one worker reads a dataset of fully
+ * known shapes, unless layout.partial_steps, or an endless one. Then such a step ends the epoch,
+ * and what is left is fed to nobody. */
 bool distributed_input_gives_partial(const struct distributed_input *input);
 
-/* Steps of epoch `epoch` that plain iteration gives: as distributed_input_steps, but where that
- * does not give partial ones, those in which each replica has an element. */
+/* Steps of epoch `epoch` that are given: as distributed_input_steps, but where partial ones are
+ * not, those in which each replica has an element. */
 int64_t distributed_input_whole_steps(struct distributed_input *input, uint64_t epoch);
 
 /* What of epoch `epoch` is from step `step` on, in elements of one replica each. Unknown: -1. */

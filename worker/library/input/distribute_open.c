@@ -70,11 +70,13 @@ static uint64_t pieces_of(const struct distributed_input *input)
     return (uint64_t)input->workers * input->replicas;
 }
 
-/* Several workers may have to give dummies where others have elements, unless there is no end. */
+/* Several workers may have to give dummies where others have elements, and one where that is asked
+ * for, unless there is no end. */
 static void advertise(struct distributed_input *input, const cadre_element_spec *pieces)
 {
+    bool dummies = (input->workers > 1 || input->partial_steps) && !input->endless;
     input->piece_spec = *pieces;
-    if (input->workers > 1 && !input->endless) {
+    if (dummies) {
         element_spec_set_rows(&input->piece_spec, CADRE_DIMENSION_ANY);
     }
 }
@@ -309,6 +311,7 @@ static cadre_status make_input(const struct distributed_layout *layout,
     input->workers = layout->workers;
     input->worker_index = layout->worker_index;
     input->replicas = layout->replicas;
+    input->partial_steps = layout->partial_steps;
     input->proves = layout->proves;
     input->state_bytes_max = layout->state_bytes_max;
     input->state_us = layout->state_us;

@@ -53,6 +53,7 @@ struct distributed_input {
     uint32_t workers;
     uint32_t worker_index;
     uint32_t replicas;
+    bool partial_steps; /* wanted whatever shapes the elements have */
     bool proves;
     cadre_shard_policy policy;     /* what it came to */
     struct dataset_choice choice;  /* AUTO: how it came to it */

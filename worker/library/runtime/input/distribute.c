@@ -150,6 +150,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     distributed->policy = options->auto_shard;
     distributed->rebatch = options->rebatch;
     distributed->per_replica = options->replication_mode == CADRE_PER_REPLICA;
+    distributed->partial_steps = options->partial_steps;
     distributed->steps_per_epoch = options->steps_per_epoch;
     distributed->depth = options->prefetch;
     distributed->keep_on_host = options->keep_on_host && !options->place_on_device;

@@ -93,33 +93,15 @@ void distributed_place(
 
 /* --- how long an epoch is --- */
 
-/* Of those that the input has, `whole`: without one that only some replicas have an element of. */
-static int64_t steps_of_input(
-    const cadre_distributed_dataset *distributed, uint64_t epoch, bool whole)
+int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch)
 {
     uint64_t most = distributed->steps_per_epoch;
     if (distributed->function != NULL && distributed->strategy->roster.member_count > 1) {
         return CADRE_CARDINALITY_UNKNOWN; /* each task has a number of its own */
     }
-    int64_t steps = whole ? distributed_input_whole_steps(distributed->input, epoch)
-                          : distributed_input_steps(distributed->input, epoch);
+    int64_t steps = distributed_input_whole_steps(distributed->input, epoch);
     bool less = steps >= 0 && (uint64_t)steps < most;
     return most == 0 || less || steps == CADRE_CARDINALITY_UNKNOWN ? steps : (int64_t)most;
-}
-
-int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch)
-{
-    int64_t steps = steps_of_input(distributed, epoch, false);
-    return steps == steps_of_input(distributed, epoch, true) ? steps : CADRE_CARDINALITY_UNKNOWN;
-}
-
-int64_t distributed_steps_told(const cadre_distributed_dataset *distributed)
-{
-    const struct dataset_position *at = &distributed->at;
-    return distributed->steps != CADRE_CARDINALITY_UNKNOWN || distributed->input == NULL
-               ? distributed->steps
-               : steps_of_input(distributed, at->epochs_begun == 0 ? 0 : at->epochs_begun - 1,
-                     !distributed->optional);
 }
 
 int64_t distributed_steps_now(const cadre_distributed_dataset *distributed)

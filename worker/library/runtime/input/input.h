@@ -47,6 +47,7 @@ struct cadre_distributed_dataset {
     cadre_shard_policy policy; /* as asked for */
     cadre_shard_policy began;  /* FILE or DATA: what AUTO came to in the job that is gone on from */
     cadre_rebatch rebatch;
+    bool partial_steps;
     uint64_t steps_per_epoch; /* 0: as many as there are */
     uint32_t depth;           /* batches read ahead */
     bool keep_on_host;        /* no device copies them */
@@ -71,7 +72,6 @@ struct cadre_distributed_dataset {
     bool warned_files;         /* about workers without files, in this layout */
     bool warned_policy;        /* about FILE in a job whose size changes */
     bool warned_left;          /* about what cadre_next gives to nobody */
-    bool optional;             /* the last call for a batch was cadre_next_optional */
     struct cadre_error failed; /* code not OK: sticky */
 };
 
@@ -115,12 +115,8 @@ bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
 void distributed_place(
     const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step);
 
-/* Steps of an epoch, as far as they are known without reading. Where cadre_next ends before a step
- * that cadre_next_optional has they are not known: that depends on which of the two is called. */
+/* Steps of an epoch, as far as they are known without reading. */
 int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch);
-
-/* What the program is told of the current epoch: also there, by the call that it made last. */
-int64_t distributed_steps_told(const cadre_distributed_dataset *distributed);
 
 /* Of the current epoch; or found by reading. */
 int64_t distributed_steps_now(const cadre_distributed_dataset *distributed);

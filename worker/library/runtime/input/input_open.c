@@ -138,6 +138,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         .auto_workers = strategy->environment->tasks, /* the same in all generations */
         .auto_policy = distributed->began,
         .rebatch = distributed->rebatch,
+        .partial_steps = distributed->partial_steps,
         .name = distributed->name,
         .proves = strategy->roster.rank == 0,
         .shares = distributed->has_shares ? &distributed->shares : NULL,

@@ -217,15 +217,14 @@ static void warn_of_left(
                  " element%s left (%" PRIu64
                  " row%s), which cadre_next gives to none of the %" PRIu32
                  " replicas, as the elements have one fixed shape and not all replicas would have "
-                 "one; use cadre_next_optional, which gives the others empty tensors, or batch "
-                 "without drop_remainder",
+                 "one; set partial_steps in cadre_input_options, which gives the others empty "
+                 "tensors, or batch without drop_remainder",
         distributed->name, step, batch->epoch, known < 0 ? "at least " : "", left,
         left == 1 ? "" : "s", rows, rows == 1 ? "" : "s", batch->replicas);
 }
 
-/* Step `step` of the current epoch, with what all tasks agreed on where they must. `whole`: one in
- * which only some replicas have an element is none, where there is a choice. */
-static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole, uint64_t step,
+/* Step `step` of the current epoch, with what all tasks agreed on where they must. */
+static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t step,
     struct distributed_batch *batch, struct agreement *agreement, struct cadre_error *error)
 {
     const struct dataset_position *at = &distributed->at;
@@ -243,7 +242,7 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole
         status = agree_on_step(distributed, epoch, step, NULL, false, batch, agreement, error);
         over = status == CADRE_OK && agreement->present == 0;
     }
-    if (status == CADRE_OK && whole && batch->present < batch->replicas &&
+    if (status == CADRE_OK && batch->present < batch->replicas &&
         !distributed_input_gives_partial(distributed->input)) {
         warn_of_left(distributed, step, batch);
         over = true;
@@ -257,15 +256,13 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, bool whole
 }
 
 /* The next batch becomes distributed->batch. */
-static cadre_status take_next(
-    cadre_distributed_dataset *distributed, bool whole, struct cadre_error *error)
+static cadre_status take_next(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     struct distributed_batch batch = {0};
     struct agreement agreement = {0};
     uint64_t step = distributed->at.next;
-    distributed->optional = !whole;
     drop_batch(distributed);
-    cadre_status status = read_step(distributed, whole, step, &batch, &agreement, error);
+    cadre_status status = read_step(distributed, step, &batch, &agreement, error);
     if (status == CADRE_OK) {
         distributed->at.next++;
         status = make_batch(distributed, &batch, &distributed->batch, error);
@@ -281,8 +278,8 @@ static cadre_status take_next(
     return status;
 }
 
-static cadre_status next(cadre_distributed_dataset *distributed, const char *function, bool whole,
-    struct cadre_error *error)
+static cadre_status next(
+    cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
     cadre_status status = distributed_require(distributed, function, error);
@@ -306,7 +303,7 @@ static cadre_status next(cadre_distributed_dataset *distributed, const char *fun
     }
     bool knew_end = distributed->at.ended;
     participants_place(distributed->strategy, PLACE_NEXT, false);
-    status = take_next(distributed, whole, error);
+    status = take_next(distributed, error);
     if (status == CADRE_OK) {
         participants_place(distributed->strategy, PLACE_NEXT, true);
     } else if (status == CADRE_OUT_OF_RANGE && !knew_end) {
@@ -331,28 +328,10 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
     if (status == CADRE_OK) {
         *ret_batch = NULL;
-        status = next(distributed, __func__, true, &error);
+        status = next(distributed, __func__, &error);
     }
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;
-    }
-    return border(status, &error);
-}
-
-cadre_status cadre_next_optional(
-    cadre_distributed_dataset *distributed, cadre_per_replica **ret_batch)
-{
-    struct cadre_error error = {0};
-    cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
-    if (status == CADRE_OK) {
-        *ret_batch = NULL;
-        status = next(distributed, __func__, false, &error);
-    }
-    if (status == CADRE_OK) {
-        *ret_batch = distributed->batch;
-    } else if (status == CADRE_OUT_OF_RANGE) {
-        error = (struct cadre_error){0};
-        status = CADRE_OK;
     }
     return border(status, &error);
 }
@@ -370,8 +349,7 @@ cadre_status cadre_distributed_status(const cadre_distributed_dataset *distribut
 
 int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
 {
-    return distributed_lives(distributed) ? distributed_steps_told(distributed)
-                                          : CADRE_CARDINALITY_UNKNOWN;
+    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
 }
 
 uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)

@@ -121,7 +121,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     tell(strategy, false);
     reports->epoch = distributed->at.epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
-    int64_t steps = distributed_steps_told(distributed);
+    int64_t steps = distributed->steps;
     reports->steps_per_epoch = steps > 0 ? (uint64_t)steps : 0;
     reports->step = distributed->at.applied; /* more than 0 in an epoch that is entered again */
     reports->changed = true;
