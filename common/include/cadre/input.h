@@ -166,6 +166,42 @@ CADRE_API cadre_status cadre_distributed_spec(
 CADRE_API bool cadre_next_epoch(
     cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch);
 
+/* One more way through the data of `distributed`, from their beginning, beside its epochs and its
+ * other iterators, as many as are wanted. The result is read by cadre_next from the start on, and
+ * asked like a dataset (cadre_distributed_steps, _spec, _status, cadre_epoch: its number,
+ * cadre_step); it has no further epochs. `steps`: how many it has at most, 0: as many as
+ * the dataset's epochs.
+ *
+ *     for (uint64_t epoch = 0; epoch < 10; epoch++) {
+ *         CADRE_CHECK(cadre_distributed_iterate(distributed, epoch, 5, &iterator));
+ *         while (cadre_next(iterator, &batch) == CADRE_OK) {
+ *             CADRE_CHECK(cadre_run(strategy, step, &model, batch, 0, NULL));
+ *         }
+ *         cadre_distributed_release(iterator);
+ *     }
+ *
+ * `number` is the iterator's own: higher than that of those that were made of the dataset before.
+ * It gives what epoch `number` of the dataset gives. A task that joins, and all tasks of a job that
+ * goes on from a checkpoint, find their place by it: iterators that the job is past have no steps
+ * left, and the one that it is in the middle of goes on at its next step. What the program does
+ * around the steps of those it does again; a loop of cadre_next_epoch passes over that, too.
+ *
+ * Read by turns, iterators take their steps in the order in which the program asks for them. A job
+ * that goes on in the middle of a turn begins with a new one: each step is done once, those of an
+ * iterator in its order, but another of them may be ahead by what was done of the turn. So read
+ * each of them to its end.
+ *
+ * INVALID_ARGUMENT: the number, an iterator in place of the dataset. RESOURCE_EXHAUSTED: more than
+ * 64 datasets and iterators at a time. (iter of a tf.distribute.DistributedDataset;
+ * DistributedIterator.) */
+CADRE_API cadre_status cadre_distributed_iterate(cadre_distributed_dataset *distributed,
+    uint64_t number, uint64_t steps, cadre_distributed_dataset **ret_iterator);
+
+/* Ends an iterator, read to its end or not, and its batch; NULL is allowed. Those that a program
+ * does not release end with the strategy. Of anything else it does nothing but leave the reason in
+ * cadre_error_message. */
+CADRE_API void cadre_distributed_release(cadre_distributed_dataset *iterator);
+
 /* The next step's batch: for each replica one tensor per component of the dataset's elements.
  * Borrowed, valid until the next cadre_next or cadre_next_epoch of this dataset. When a task is
  * lost or joins, its tensors are replaced by those of the new slice, in the next call that takes

@@ -13,6 +13,16 @@
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+/* Of datasets, without their iterators. */
+static uint32_t datasets_of(const cadre_strategy *strategy)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        count += strategy->input->datasets[i]->iterating.of == NULL ? 1 : 0;
+    }
+    return count;
+}
+
 static cadre_status choose_name(const cadre_strategy *strategy, const char *wanted,
     char name[LIMIT_NAME_BYTES], struct cadre_error *error)
 {
@@ -23,7 +33,7 @@ static cadre_status choose_name(const cadre_strategy *strategy, const char *want
         }
         memcpy(name, wanted, strlen(wanted) + 1);
     } else {
-        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, strategy->input->dataset_count + 1);
+        snprintf(name, LIMIT_NAME_BYTES, "dataset-%" PRIu32, datasets_of(strategy) + 1);
     }
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         if (strcmp(strategy->input->datasets[i]->name, name) == 0) {
@@ -106,8 +116,8 @@ static cadre_status tell_stream(
 {
     if (strategy->input->dataset_count >= LIMIT_STREAMS) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "%s would be one more than %d distributed datasets, the most of a job: distribute one "
-            "once and take its epochs one after the other",
+            "%s would be one more than %d distributed datasets and iterators, the most of a job: "
+            "distribute one once and take its epochs one after the other; release iterators",
             distributed->name, LIMIT_STREAMS);
     }
     distributed->stream = strategy->input->dataset_count + 1;
@@ -160,7 +170,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     if (status == CADRE_OK) {
         status = describe(distributed, error);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && made->iterating.of == NULL) {
         status = pipelines_compare(distributed, error); /* there may be another layout after it */
     }
     if (status == CADRE_OK) {
@@ -173,7 +183,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     if (status == CADRE_OK) {
         status = keep_dataset(strategy, distributed, error);
     }
-    if (status == CADRE_OK) {
+    if (status == CADRE_OK && made->iterating.of == NULL) {
         files_distributed(distributed);
     }
     if (status != CADRE_OK) {
@@ -182,6 +192,37 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     }
     *ret_distributed = distributed;
     return CADRE_OK;
+}
+
+cadre_status distributed_make_iterator(cadre_distributed_dataset *distributed,
+    cadre_distributed_dataset **ret_iterator, struct cadre_error *error)
+{
+    cadre_strategy *strategy = distributed->strategy;
+    char name[LIMIT_NAME_BYTES + 16];
+    uint32_t number = 1;
+    CADRE_ASSERT(distributed->iterating.of == NULL);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        number += strategy->input->datasets[i]->iterating.of == distributed ? 1 : 0;
+    }
+    snprintf(name, sizeof name, "%s/%" PRIu32, distributed->name, number);
+    const cadre_input_options options = {.name = name,
+        .auto_shard = distributed->policy,
+        .rebatch = distributed->rebatch,
+        .partial_steps = distributed->partial_steps,
+        .prefetch = distributed->depth,
+        .steps_per_epoch = distributed->steps_per_epoch,
+        .replication_mode = distributed->per_replica ? CADRE_PER_REPLICA : CADRE_PER_WORKER,
+        .keep_on_host = distributed->keep_on_host,
+        .per_replica_buffer = distributed->device_batches};
+    const cadre_distributed_dataset made = {.iterating = {.of = distributed},
+        .data = distributed->data,
+        .function = distributed->function,
+        .user = distributed->user,
+        .began = distributed->began,
+        .warned_files = true,
+        .warned_policy = true,
+        .warned_left = true};
+    return distribute(strategy, &made, &options, ret_iterator, error);
 }
 
 /* --- public --- */

@@ -11,7 +11,8 @@ static bool has(const cadre_strategy *strategy, const cadre_distributed_dataset 
     const struct input_part *input = strategy->input; /* NULL while it is opened */
     for (uint32_t i = 0; input != NULL && i < input->dataset_count; i++) {
         if (input->datasets[i] == distributed) {
-            return true;
+            const struct iterating *iterating = &input->datasets[i]->iterating;
+            return iterating->of == NULL || iterating->taken;
         }
     }
     return false;
@@ -38,11 +39,21 @@ cadre_status distributed_require(
     cadre_status status = argument_require(distributed, function, "distributed", error);
     if (status == CADRE_OK && !distributed_lives(distributed)) {
         status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called with a distributed dataset of a strategy that has ended; call it before "
-            "cadre_finish",
+            "%s was called with a distributed dataset of a strategy that has ended, or an iterator "
+            "that was released; call it before cadre_finish",
             function);
     }
     return status;
+}
+
+cadre_status distributed_fail(
+    cadre_distributed_dataset *distributed, const struct cadre_error *error)
+{
+    CADRE_ASSERT(error->code != CADRE_OK);
+    if (distributed->failed.code == CADRE_OK) {
+        distributed->failed = *error;
+    }
+    return error->code;
 }
 
 bool distributed_own_pipelines(const cadre_distributed_dataset *distributed)

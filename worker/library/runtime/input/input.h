@@ -35,8 +35,22 @@ struct dataset_received {
     struct distributed_state state;
 };
 
+/* What makes a dataset an iterator of another one: a stream of its own, that reads the same
+ * pipeline. The program has it from cadre_distributed_iterate to cadre_distributed_release; then it
+ * waits for the next one. Or it was made for a state that has more of them than the program made.
+ */
+struct iterating {
+    cadre_distributed_dataset *of; /* NULL: no iterator, but a dataset */
+    bool taken;                    /* the program has it, */
+    uint64_t number;               /* under this number, which is its epoch */
+    bool entered;                  /* its first batch was asked for */
+    bool passed;                   /* the job is past it, which the program is led to */
+};
+
 struct cadre_distributed_dataset {
     cadre_strategy *strategy;
+    struct iterating iterating;
+    uint64_t numbers; /* of a dataset: its iterators had numbers below it */
     char name[LIMIT_NAME_BYTES];
     uint32_t stream;     /* from 1, in order of creation */
     cadre_dataset *data; /* a reference; NULL where a function makes the pipelines: */
@@ -77,6 +91,7 @@ struct cadre_distributed_dataset {
 
 /* Where the datasets stood, while it is not sure whether what came is taken over. */
 struct kept_positions {
+    uint32_t count;              /* of datasets then */
     struct dataset_position *at; /* owned; by dataset; NULL: nothing came */
     bool *reenters;              /* owned */
     uint64_t serial_last;
@@ -95,7 +110,8 @@ struct input_part {
     struct kept_positions kept;
 };
 
-/* Whether it is one of the datasets of the strategy that lives. Never looks into it. */
+/* Whether it is one of the datasets of a strategy that lives, or an iterator that the program has.
+ * Never looks into another one. */
 bool distributed_lives(const cadre_distributed_dataset *distributed);
 
 /* What every public `function` with a distributed dataset asks first. */
@@ -123,6 +139,34 @@ int64_t distributed_steps_now(const cadre_distributed_dataset *distributed);
 
 /* The end of the current epoch was found: it has so many steps. */
 void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
+
+/* Nobody gets further batches: the first reason stays. Its code. */
+cadre_status distributed_fail(
+    cadre_distributed_dataset *distributed, const struct cadre_error *error);
+
+/* --- distribute.c --- */
+
+/* One more of the dataset's iterators, which the program does not have yet. */
+cadre_status distributed_make_iterator(cadre_distributed_dataset *distributed,
+    cadre_distributed_dataset **ret_iterator, struct cadre_error *error);
+
+/* --- epochs.c --- */
+
+/* The program is in epoch `epoch`: at its beginning, or `again` where those stand that it is led
+ * to. */
+cadre_status distributed_start(
+    cadre_distributed_dataset *distributed, uint64_t epoch, bool again, struct cadre_error *error);
+
+/* --- iterators.c --- */
+
+/* The first batch of an iterator is asked for: the program is in its epoch, or the job is past it
+ * (iterating.passed). */
+cadre_status iterator_enter(cadre_distributed_dataset *iterator, struct cadre_error *error);
+
+/* A state holds an iterator `name` of dataset `of` that had at most so many steps (0: not known):
+ * it is made, unless there is one. */
+cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const char *of,
+    uint64_t steps, struct cadre_error *error);
 
 /* --- input_end.c --- */
 
@@ -164,6 +208,9 @@ void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, ui
  * exist. */
 cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
     struct distributed_batch *ret_batch, struct cadre_error *error);
+
+/* The batch that was lent to the program is given up. */
+void distributed_drop_batch(cadre_distributed_dataset *distributed);
 
 /* Takes the tensors of `batch` over, and all that is said of it; its own are released. */
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);

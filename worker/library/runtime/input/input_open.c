@@ -154,7 +154,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
     distributed->layout = strategy->layout;
     distributed->cut++;
     distributed->endless =
-        distributed->steps_per_epoch > 0 &&
+        distributed->steps_per_epoch > 0 && distributed->iterating.of == NULL &&
         distributed_input_steps(distributed->input, 0) == CADRE_CARDINALITY_INFINITE;
     distributed->reads_epoch = UINT64_MAX; /* nothing yet */
     status = choose_depth(distributed, error);

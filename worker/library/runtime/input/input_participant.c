@@ -64,12 +64,20 @@ static void free_part(cadre_strategy *strategy)
 
 /* --- in a step --- */
 
+/* An iterator's place is the next one's when it is released. */
+static bool is_of_iterator_before(const struct batch_source *source)
+{
+    const cadre_distributed_dataset *dataset = source->dataset;
+    return dataset->iterating.of != NULL && source->epoch != dataset->iterating.number;
+}
+
 static cadre_status check(const struct step_order *order, struct cadre_error *error)
 {
-    if (order->batch != NULL && !distributed_lives(order->batch->source.dataset)) {
+    if (order->batch != NULL && (!distributed_lives(order->batch->source.dataset) ||
+                                    is_of_iterator_before(&order->batch->source))) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "cadre_run was given a batch of a strategy that has ended; give it one that this "
-            "strategy's cadre_next returned");
+            "cadre_run was given a batch of a strategy that has ended, or of an iterator that was "
+            "released; give it one that this strategy's cadre_next returned");
     }
     if (order->batch != NULL && order->batch->source.dataset->strategy != order->strategy) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -196,7 +204,8 @@ static cadre_status prepare(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the positions of the datasets");
     }
-    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+    kept->count = strategy->input->dataset_count;
+    for (uint32_t i = 0; i < kept->count; i++) {
         kept->at[i] = strategy->input->datasets[i]->at;
         kept->reenters[i] = strategy->input->datasets[i]->reenters;
     }
@@ -215,8 +224,10 @@ static void put_back(cadre_strategy *strategy)
 {
     const struct kept_positions *kept = &strategy->input->kept;
     for (uint32_t i = 0; kept->at != NULL && i < strategy->input->dataset_count; i++) {
-        strategy->input->datasets[i]->at = kept->at[i];
-        strategy->input->datasets[i]->reenters = kept->reenters[i];
+        bool new = i >= kept->count; /* an iterator that was made for what came */
+        cadre_distributed_dataset *dataset = strategy->input->datasets[i];
+        dataset->at = new ? (struct dataset_position){0} : kept->at[i];
+        dataset->reenters = !new && kept->reenters[i];
     }
     if (kept->at != NULL) {
         strategy->input->serial_last = kept->serial_last;

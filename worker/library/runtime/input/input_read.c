@@ -84,6 +84,12 @@ cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t e
 
 /* --- batches --- */
 
+void distributed_drop_batch(cadre_distributed_dataset *distributed)
+{
+    per_replica_drop(distributed->batch);
+    distributed->batch = NULL;
+}
+
 static void take_files(struct fed_files *files, struct distributed_batch *batch)
 {
     fed_files_clear(files);

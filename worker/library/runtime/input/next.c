@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program's way through a distributed dataset: epochs and batches, and how it gets back into an
- * epoch that others, or a task before it, are in the middle of. */
+ * The next batch of the epoch that a distributed dataset is in. */
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"
@@ -13,156 +12,6 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/input/reports.h"
-
-static cadre_status sticky(cadre_distributed_dataset *distributed, struct cadre_error *error)
-{
-    if (distributed->failed.code == CADRE_OK) {
-        distributed->failed = *error;
-    }
-    return error->code;
-}
-
-static void drop_batch(cadre_distributed_dataset *distributed)
-{
-    per_replica_drop(distributed->batch);
-    distributed->batch = NULL;
-}
-
-/* --- epochs --- */
-
-/* Whether steps of the current epoch are left. Where only reading tells they may be. */
-static bool is_partly_applied(const cadre_distributed_dataset *distributed)
-{
-    return distributed->at.open && distributed->at.epochs_begun > 0 &&
-           (distributed->steps < 0 || distributed->at.applied < (uint64_t)distributed->steps);
-}
-
-/* An epoch that is all applied is found again when the program, after it, was in the middle of
- * another dataset: its evaluation. */
-static bool leads_to_another(const cadre_distributed_dataset *distributed)
-{
-    const cadre_strategy *strategy = distributed->strategy;
-    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
-        const cadre_distributed_dataset *other = strategy->input->datasets[i];
-        if (other != distributed && is_partly_applied(other) &&
-            other->at.serial > distributed->at.serial) {
-            return distributed->at.open;
-        }
-    }
-    return false;
-}
-
-/* The state came from elsewhere, and no step was applied since: the program is led to where that
- * stands. False: the epoch is not entered again. */
-static bool reenter(cadre_distributed_dataset *distributed)
-{
-    bool again = distributed->reenters && distributed->at.epochs_begun > 0 &&
-                 (is_partly_applied(distributed) || leads_to_another(distributed));
-    distributed->reenters = false;
-    return again;
-}
-
-static void begin(cadre_distributed_dataset *distributed)
-{
-    distributed->at = (struct dataset_position){
-        .epochs_begun = distributed->at.epochs_begun + 1,
-        .open = true,
-        .workers = distributed->strategy->roster.member_count,
-        .serial = ++distributed->strategy->input->serial_last,
-        .feed = {.provable = true},
-    };
-}
-
-struct wanted {
-    const cadre_distributed_dataset *distributed;
-    uint64_t epochs;
-};
-
-/* A warm task's program passes over what the others are done with. */
-static bool is_over(const void *user)
-{
-    const struct wanted *wanted = user;
-    const cadre_distributed_dataset *distributed = wanted->distributed;
-    struct stream_position position;
-    return task_warm_stream(distributed->strategy->task, distributed->stream, &position) &&
-           position.epoch + 1 >= wanted->epochs && position.steps > 0 &&
-           position.applied >= position.steps;
-}
-
-/* *ret_begun: there is an epoch to run. */
-static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs,
-    bool *ret_begun, struct cadre_error *error)
-{
-    cadre_strategy *strategy = distributed->strategy;
-    const struct wanted wanted = {.distributed = distributed, .epochs = epochs};
-    bool over = epochs == 0;
-    *ret_begun = false;
-    if (!over) {
-        CADRE_TRY(join_job(strategy, distributed->stream, is_over, &wanted, &over, error));
-    }
-    if (over) {
-        return CADRE_OK;
-    }
-    bool again = distributed->at.epochs_begun <= epochs && reenter(distributed);
-    if (!again && distributed->at.epochs_begun >= epochs) {
-        distributed->at.open = false;
-        return CADRE_OK;
-    }
-    drop_batch(distributed);
-    distributed->exists_below = again && strategy_arrives(strategy) ? distributed->at.next : 0;
-    if (!again) {
-        begin(distributed);
-    }
-    distributed->epochs = epochs;
-    distributed->at.next = distributed->at.applied;
-    /* The prefetcher may be reading the epoch before: it must not share the input. */
-    if (!distributed->endless) {
-        input_prefetcher_cancel(distributed->prefetcher);
-        distributed->reads_epoch = UINT64_MAX;
-    }
-    if (!again) {
-        CADRE_TRY(distributed_begin(distributed, error));
-    }
-    distributed->steps = distributed_steps_now(distributed);
-    distributed_seek(distributed, distributed->at.epochs_begun - 1, distributed->at.next);
-    reports_epoch(strategy, distributed);
-    *ret_begun = true;
-    return CADRE_OK;
-}
-
-bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch)
-{
-    STRATEGY_CALL call = {0};
-    struct cadre_error error = {0};
-    if (distributed_require(distributed, __func__, &error) != CADRE_OK) {
-        border(error.code, &error);
-        return false;
-    }
-    cadre_status status = strategy_require(distributed->strategy, __func__, &call, &error);
-    bool begun = false;
-    if (status != CADRE_OK) {
-        border(status, &error); /* it is in another call, or has ended */
-        return false;
-    }
-    status = strategy_check(distributed->strategy, &error);
-    if (status != CADRE_OK && distributed->strategy->left) {
-        border(status, &error); /* nothing is wrong with the dataset */
-        return false;
-    }
-    if (status == CADRE_OK && distributed->failed.code == CADRE_OK) {
-        status = next_epoch(distributed, epochs, &begun, &error);
-    }
-    if (status != CADRE_OK) {
-        border(sticky(distributed, &error), &error);
-        return false;
-    }
-    if (begun && ret_epoch != NULL) {
-        *ret_epoch = distributed->at.epochs_begun - 1;
-    }
-    return begun;
-}
-
-/* --- batches --- */
 
 /* A value of the program's with the tensors of the input's batch. */
 static cadre_status make_batch(cadre_distributed_dataset *distributed,
@@ -261,7 +110,7 @@ static cadre_status take_next(cadre_distributed_dataset *distributed, struct cad
     struct distributed_batch batch = {0};
     struct agreement agreement = {0};
     uint64_t step = distributed->at.next;
-    drop_batch(distributed);
+    distributed_drop_batch(distributed);
     cadre_status status = read_step(distributed, step, &batch, &agreement, error);
     if (status == CADRE_OK) {
         distributed->at.next++;
@@ -296,6 +145,17 @@ static cadre_status next(
         *error = distributed->failed;
         return error->code;
     }
+    if (distributed->iterating.of != NULL) {
+        status = iterator_enter(distributed, error);
+        if (status != CADRE_OK) {
+            return distributed_fail(distributed, error);
+        }
+        if (distributed->iterating.passed) {
+            return cadre_error_set(error, CADRE_OUT_OF_RANGE,
+                "the job is past iterator %" PRIu64 " of dataset '%s'",
+                distributed->iterating.number, distributed->iterating.of->name);
+        }
+    }
     if (distributed->at.epochs_begun == 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "dataset '%s' is in no epoch; call cadre_next_epoch before %s", distributed->name,
@@ -313,11 +173,11 @@ static cadre_status next(
     bool stops = status == CADRE_OK && participants_halt(distributed->strategy, error) != CADRE_OK;
     participants_place(distributed->strategy, PLACE_BETWEEN, false);
     if (stops) {
-        drop_batch(distributed); /* what it holds is left for who goes on */
+        distributed_drop_batch(distributed); /* what it holds is left for who goes on */
         return error->code;
     }
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
-        sticky(distributed, error);
+        distributed_fail(distributed, error);
     }
     return status;
 }
@@ -352,15 +212,28 @@ int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
     return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
 }
 
+/* Whether the program is in an epoch of it. */
+static bool is_entered(const cadre_distributed_dataset *distributed)
+{
+    const struct iterating *iterating = &distributed->iterating;
+    return distributed->at.epochs_begun > 0 &&
+           (iterating->of == NULL || (iterating->entered && !iterating->passed));
+}
+
 uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 {
-    bool begun = distributed_lives(distributed) && distributed->at.epochs_begun > 0;
-    return begun ? distributed->at.epochs_begun - 1 : 0;
+    if (!distributed_lives(distributed)) {
+        return 0;
+    }
+    if (distributed->iterating.of != NULL) {
+        return distributed->iterating.number;
+    }
+    return is_entered(distributed) ? distributed->at.epochs_begun - 1 : 0;
 }
 
 uint64_t cadre_step(const cadre_distributed_dataset *distributed)
 {
-    return distributed_lives(distributed) ? distributed->at.applied : 0;
+    return distributed_lives(distributed) && is_entered(distributed) ? distributed->at.applied : 0;
 }
 
 cadre_status cadre_distributed_spec(

@@ -120,6 +120,7 @@ static cadre_status load(
     }
     CADRE_TRY(read_state(strategy, reader, bytes, error));
     CADRE_TRY(manifest_fits(strategy, content, error));
+    CADRE_TRY(manifest_make_iterators(strategy, content, error));
     CADRE_TRY(take_over(strategy, content, bytes, error));
     return strategy->environment->verify_off ? CADRE_OK : compare(strategy, content, error);
 }

@@ -48,7 +48,9 @@ static char *layout_text(const cadre_strategy *strategy)
             strategy->state_part->registered[i].size);
     }
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
-        fprintf(to, "dataset '%s'\n", strategy->input->datasets[i]->name);
+        if (strategy->input->datasets[i]->iterating.of == NULL) {
+            fprintf(to, "dataset '%s'\n", strategy->input->datasets[i]->name);
+        }
     }
     bool failed = ferror(to) != 0;
     if (fclose(to) != 0 || failed) {

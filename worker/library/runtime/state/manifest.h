@@ -100,6 +100,9 @@ cadre_status manifest_each_strings(const char *text, size_t bytes,
  * that samples would be fed twice or not at all. */
 cadre_status manifest_fits(const struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error);
+/* Iterators that it holds and the program did not make yet are made: it may be led to them. */
+cadre_status manifest_make_iterators(struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error);
 /* What was written under `name`, by its hash. False: the manifest says nothing of that. */
 bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash);
 /* `from_file`: it is a checkpoint's, not another task's. */

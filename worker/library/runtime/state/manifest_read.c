@@ -373,7 +373,8 @@ static cadre_status fits(const cadre_distributed_dataset *dataset, const struct 
     if (!inside || strcmp(dataset->name, place->name) != 0) {
         return CADRE_OK;
     }
-    int64_t steps = distributed_steps_of(dataset, place->at.epochs_begun - 1);
+    bool own = dataset->iterating.of != NULL; /* which says its number of steps itself */
+    int64_t steps = own ? -1 : distributed_steps_of(dataset, place->at.epochs_begun - 1);
     if (steps >= 0 && place->steps > 0 && steps != place->steps) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "it was written after %llu of the %lld steps of epoch %llu of dataset '%s', which has "
@@ -405,6 +406,19 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
         }
     }
     return status;
+}
+
+cadre_status manifest_make_iterators(struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error)
+{
+    for (size_t i = 0; i < content->stream_count; i++) {
+        const struct stream_place *place = &content->streams[i];
+        uint64_t steps = place->steps > 0 ? (uint64_t)place->steps : 0;
+        if (place->of[0] != '\0') {
+            CADRE_TRY(iterator_receive(strategy, place->name, place->of, steps, error));
+        }
+    }
+    return CADRE_OK;
 }
 
 bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash)
@@ -489,7 +503,10 @@ cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, 
     if (status != CADRE_OK) {
         return status;
     }
-    status = strategy_warm(strategy) ? match(strategy, content, error) : CADRE_OK;
+    if (strategy_warm(strategy)) {
+        status = match(strategy, content, error);
+        status = status == CADRE_OK ? manifest_make_iterators(strategy, content, error) : status;
+    }
     if (status != CADRE_OK) {
         manifest_content_free(content);
         return status;

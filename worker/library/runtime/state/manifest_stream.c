@@ -168,6 +168,9 @@ json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_
         "feed", feed_of(&at->feed), "next", manifest_number(at->next), "workers",
         (json_int_t)at->workers, "by_files", is_by_files(dataset));
     int failed = stream == NULL ? -1 : 0;
+    if (failed == 0 && dataset->iterating.of != NULL) {
+        failed = json_object_set_new(stream, "of", json_string(dataset->iterating.of->name));
+    }
     if (failed == 0 && at->ended) {
         failed = json_object_set_new(stream, "end", manifest_number(at->end));
     }
@@ -270,6 +273,10 @@ bool manifest_read_stream(const json_t *object, struct stream_place *ret_place)
         return false;
     }
     memcpy(ret_place->name, name, strlen(name) + 1);
+    const char *of = json_string_value(json_object_get(object, "of"));
+    if (of != NULL && strlen(of) < sizeof ret_place->of) {
+        memcpy(ret_place->of, of, strlen(of) + 1);
+    }
     ret_place->steps = json_integer_value(steps);
     return json_is_integer(steps) &&
            manifest_read_count(object, "epochs_begun", &at->epochs_begun) &&

@@ -10,6 +10,7 @@
 
 struct stream_place {
     char name[LIMIT_NAME_BYTES];
+    char of[LIMIT_NAME_BYTES]; /* the dataset whose iterator it is; "": it is a dataset */
     struct dataset_position at;
     int64_t steps;
     char *pipeline; /* owned; or NULL */

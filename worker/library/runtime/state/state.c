@@ -106,7 +106,9 @@ uint64_t state_layout(const struct cadre_strategy *strategy)
         key = collective_key(key, strategy->state_part->registered[i].size);
     }
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
-        key = text_key(key, strategy->input->datasets[i]->name);
+        const cadre_distributed_dataset *dataset = strategy->input->datasets[i];
+        /* Iterators come and go as the program runs: who lacks some makes them. */
+        key = dataset->iterating.of == NULL ? text_key(key, dataset->name) : key;
     }
     return key;
 }
