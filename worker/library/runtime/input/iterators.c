@@ -42,11 +42,16 @@ cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const 
 {
     cadre_distributed_dataset *iterator = find(strategy, name);
     cadre_distributed_dataset *distributed = find(strategy, of);
-    if (iterator != NULL || distributed == NULL || distributed->iterating.of != NULL) {
-        return CADRE_OK;
+    if (distributed == NULL || distributed->iterating.of != NULL) {
+        return CADRE_OK; /* of a dataset that this program has not */
     }
-    CADRE_TRY(distributed_make_iterator(distributed, &iterator, error));
-    iterator->steps_per_epoch = steps;
+    if (iterator == NULL) {
+        CADRE_TRY(distributed_make_iterator(distributed, &iterator, error));
+    }
+    if (iterator->iterating.of == distributed && !iterator->iterating.taken) {
+        iterator->steps_per_epoch = steps;
+        iterator->steps = distributed_steps_now(iterator);
+    }
     return CADRE_OK;
 }
 
