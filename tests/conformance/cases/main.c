@@ -38,6 +38,7 @@ static const struct {
     {"gather", area_gather, {"result", "results", "grad_per_replica", ERRORS}},
     {"input_context", area_input_context, {"per_replica_batch", ERRORS}},
     {"input_options", area_input_options, {STEPS}},
+    {"iterators", area_iterators, {"elements"}},
     {"iteration_end", area_iteration_end, {NULL}},
     {"loss_scaling", area_loss_scaling, {"result", "per_replica", ERRORS}},
     {"local_results", area_local_results, {"tuple", "regrouped", ERRORS}},

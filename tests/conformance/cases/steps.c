@@ -187,7 +187,7 @@ cadre_strategy *case_strategy_gpus(
     return keep_strategy(self, strategy);
 }
 
-static json_t *public_step(const cadre_per_replica *batch, const char *structure)
+json_t *public_step(const cadre_per_replica *batch, const char *structure)
 {
     json_t *worker = json_array();
     uint32_t components = cadre_per_replica_components(batch);

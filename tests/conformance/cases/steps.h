@@ -33,6 +33,9 @@ void cluster_make(struct conformance_case *self, uint32_t workers, uint32_t repl
 /* Reads at most `most` steps, as the runtime agrees on them. */
 void cluster_read(struct cluster *cluster, uint64_t most, struct steps *ret_steps);
 
+/* A batch of this process as such a step; the caller's reference. */
+json_t *public_step(const cadre_per_replica *batch, const char *structure);
+
 /* The same through the public functions, in a strategy of this process. */
 void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
     const char *structure, uint64_t most, struct steps *ret_steps);
