@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Iterators in jobs whose tasks die, come later, or go on from a checkpoint: each step is done
  * once, and the ledger proves it. Two programs: one takes iterators one after the other and two by
- * turns; one is led by epochs, and takes an iterator for the evaluation behind each. */
+ * turns; one is led by epochs, and takes an iterator for the evaluation behind each. And the first
+ * with pipelines of the tasks' own, where all agree on each step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ enum {
 };
 
 /* --- the programs --- */
+
+static const char *const programs[] = {"counted", "led"};
 
 static cadre_strategy *strategy;
 static cadre_variable *sum;
@@ -104,19 +107,39 @@ static void led_epochs(cadre_distributed_dataset *data)
     }
 }
 
-static int program(bool led)
+static cadre_status make_own(
+    const cadre_input_context *context, cadre_dataset **ret_data, void *user)
+{
+    (void)user;
+    cadre_dataset *data = cadre_dataset_batch(cadre_dataset_range(0, SAMPLES, 1), BATCH, false);
+    *ret_data = cadre_dataset_shard(data, context->num_input_pipelines, context->input_pipeline_id);
+    return CADRE_OK;
+}
+
+static cadre_distributed_dataset *distribute(bool own)
 {
     cadre_distributed_dataset *data;
+    const cadre_input_options options = {.name = "data", .steps_per_epoch = STEPS};
+    if (own) {
+        CADRE_CHECK(
+            cadre_distribute_datasets_from_function(strategy, make_own, NULL, &options, &data));
+        return data;
+    }
+    cadre_dataset *all =
+        cadre_dataset_shuffle(cadre_dataset_range(0, SAMPLES, 1), CADRE_SHUFFLE_ALL, 7, NULL);
+    CADRE_CHECK(cadre_distribute_dataset(
+        strategy, cadre_dataset_batch(all, BATCH, false), &options, &data));
+    return data;
+}
+
+static int program(const char *what)
+{
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "sum", CADRE_I64, 0, NULL, NULL, &sum));
     CADRE_CHECK(cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &order));
-    cadre_dataset *all =
-        cadre_dataset_shuffle(cadre_dataset_range(0, SAMPLES, 1), CADRE_SHUFFLE_ALL, 7, NULL);
-    const cadre_input_options options = {.name = "data", .steps_per_epoch = STEPS};
-    CADRE_CHECK(cadre_distribute_dataset(
-        strategy, cadre_dataset_batch(all, BATCH, false), &options, &data));
-    if (led) {
+    cadre_distributed_dataset *data = distribute(strcmp(what, "own") == 0);
+    if (strcmp(what, programs[1]) == 0) {
         led_epochs(data);
     } else {
         counted_epochs(data);
@@ -132,7 +155,6 @@ static int program(bool led)
 /* --- running them --- */
 
 static const char *self;
-static const char *const programs[] = {"counted", "led"};
 static char undisturbed[2][256];
 
 static struct stage_job job_of(size_t which, uint32_t tasks, const char *const *environment)
@@ -227,6 +249,34 @@ static void any_number_of_tasks_is_the_same(void **state)
     }
 }
 
+/* Two tasks feed twice of what each of them has. */
+static void pipelines_of_functions_have_iterators(void **state)
+{
+    (void)state;
+    for (uint32_t tasks = 1; tasks <= 2; tasks++) {
+        char first[256];
+        struct stage_end end;
+        struct stage_job job = job_of(0, tasks, NULL);
+        job.what = "own";
+        stage_run(&job, &end);
+        elastic_outcome(end.said[0], first);
+        bool good = end.done && end.position == POSITIONS && end.feed_count == 3 * EPOCHS;
+        for (uint32_t i = 0; i < end.started; i++) {
+            char line[256];
+            elastic_outcome(end.said[i], line);
+            good = good && end.exit_code[i] == 0 && strcmp(line, first) == 0;
+        }
+        for (size_t i = 0; i < end.feed_count; i++) {
+            good = good && end.feeds[i].feed.samples == tasks * STEPS * BATCH;
+        }
+        if (!good) {
+            elastic_show(&end);
+        }
+        assert_true(good);
+        stage_end_free(&end);
+    }
+}
+
 /* At the edges of iterators, and in the middle of a turn. */
 static void a_loss_is_survived(void **state)
 {
@@ -308,11 +358,12 @@ static void a_checkpoint_is_gone_on_from(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 2 && getenv("CADRE_SOCKET") != NULL) {
-        return program(strcmp(argv[1], programs[1]) == 0);
+        return program(argv[1]);
     }
     self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_tasks_is_the_same),
+        cmocka_unit_test(pipelines_of_functions_have_iterators),
         cmocka_unit_test(a_loss_is_survived),
         cmocka_unit_test(a_task_that_comes_later_joins),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),

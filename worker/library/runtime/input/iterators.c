@@ -79,6 +79,7 @@ cadre_status iterator_enter(cadre_distributed_dataset *iterator, struct cadre_er
     if (iterating->entered) {
         return CADRE_OK;
     }
+    CADRE_TRY(strategy_check(iterator->strategy, error));
     CADRE_TRY(join_job(iterator->strategy, iterator->stream, is_over, iterator, &over, error));
     bool again = at->epochs_begun == iterating->number + 1;
     iterating->entered = true;
