@@ -234,8 +234,9 @@ static void more_datasets_than_can_be_told_are_refused(void **state)
         cadre_distribute_dataset(
             strategy, cadre_dataset_batch(cadre_dataset_range(0, 5, 1), 2, false), NULL, &data),
         CADRE_RESOURCE_EXHAUSTED,
-        "dataset-65 would be one more than 64 distributed datasets, the most of a job: distribute "
-        "one once and take its epochs one after the other");
+        "dataset-65 would be one more than 64 distributed datasets and iterators, the most of a "
+        "job: "
+        "distribute one once and take its epochs one after the other");
     cadre_strategy_release(strategy);
 }
 
