@@ -141,11 +141,6 @@ void cadre_client_release(cadre_client *client)
     free(client);
 }
 
-const char *cadre_client_address(const cadre_client *client)
-{
-    return client->address;
-}
-
 cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us)
 {
     if (client->driving) {
@@ -207,9 +202,4 @@ void cadre_client_wake(cadre_client *client)
 {
     atomic_store(&client->woken, true);
     rpc_loop_stop(client->loop);
-}
-
-const char *cadre_client_library_version(void)
-{
-    return CADRE_VERSION;
 }

@@ -100,6 +100,9 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
     const struct option_table *table, void *values, int argc, char **argv, int *ret_exit);
 void invocation_close(struct invocation *invocation);
 
+/* Of the coordinator that is asked. */
+const char *invocation_address(const struct invocation *invocation);
+
 /* Words that are no options. */
 int invocation_words(const struct invocation *invocation);
 const char *invocation_word(const struct invocation *invocation, int i);

@@ -107,13 +107,19 @@ static const char *choose(
     return !given && before != NULL ? before : value;
 }
 
+const char *invocation_address(const struct invocation *invocation)
+{
+    const struct cli_common *common = invocation->values;
+    return choose(invocation, 0, invocation->cli->coordinator, common->coordinator);
+}
+
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit)
 {
     const struct cli_common *common = invocation->values;
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
     const struct cli *cli = invocation->cli;
-    own.address = choose(invocation, 0, cli->coordinator, common->coordinator);
+    own.address = invocation_address(invocation);
     own.tls_dir = choose(invocation, 1, cli->tls.dir, common->tls.dir);
     own.tls_cert = choose(invocation, 2, cli->tls.cert, common->tls.cert);
     own.tls_key = choose(invocation, 3, cli->tls.key, common->tls.key);

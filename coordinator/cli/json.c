@@ -435,7 +435,7 @@ json_t *json_of_version(const cadre_coordinator_version *version)
         json_object_set_new(coordinator, "workers", number(version->workers));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "client", text(cadre_client_library_version()));
+    json_object_set_new(json, "client", text(CADRE_VERSION));
     json_object_set_new(json, "coordinator", coordinator != NULL ? coordinator : json_null());
     return json;
 }

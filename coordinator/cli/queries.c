@@ -212,7 +212,7 @@ static int print_versions(
     if (wants_json(invocation)) {
         return invocation_printed(invocation, json_print(json_of_version(version), stdout));
     }
-    printf("cadre %s\n", cadre_client_library_version());
+    printf("cadre %s\n", CADRE_VERSION);
     if (version != NULL) {
         char text[RENDER_BYTES];
         uint64_t now_us = clock_wall_us();

@@ -115,7 +115,7 @@ static bool print_frame(const struct top *top, const struct look *look, FILE *ou
     const struct top_frame frame = {.jobs = top->jobs != NULL ? top->jobs : &no_jobs,
         .workers = top->workers != NULL ? top->workers : &no_workers,
         .speeds = &top->speeds,
-        .coordinator = top->client != NULL ? cadre_client_address(top->client) : "",
+        .coordinator = invocation_address(top->invocation),
         .trouble = top->trouble.text,
         .now_us = clock_wall_us()};
     if (!options->common.json) {

@@ -37,7 +37,7 @@ static void a_cluster_is_put_together(void **state)
 {
     (void)state;
     cadre_cluster_spec *spec;
-    OK(cadre_cluster_spec_create(&spec));
+    OK(cadre_cluster_spec_from_json("{}", &spec));
     OK(cadre_cluster_spec_add_task(spec, "worker", 0, "a:1"));
     OK(cadre_cluster_spec_add_task(spec, "worker", 1, "b:1"));
     OK(cadre_cluster_spec_add_task(spec, "ps", 3, "c:1")); /* makes the job, as the first one did */

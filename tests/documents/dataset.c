@@ -171,6 +171,19 @@ static void batches_are_padded(void **state)
     assert_elements(cadre_dataset_padded_batch(data, 2, NULL, false), "[[1 0] [1 2]] [[1 2 3]]");
 }
 
+/* Or they are kept as they are, with an index for each number: [1] and [1 2] in a batch, then
+ * [1 2 3]. The last component is the shape that the rows would have. */
+static void rows_of_unequal_length_become_sparse(void **state)
+{
+    (void)state;
+    cadre_element_spec any = {
+        .count = 1, .tensors[0] = {.dtype = CADRE_I64, .rank = 1, .dims = {CADRE_DIMENSION_ANY}}};
+    const cadre_map_options options = {.output = &any};
+    cadre_dataset *data = cadre_dataset_map(cadre_dataset_range(1, 4, 1), count_up, NULL, &options);
+    assert_elements(cadre_dataset_sparse_batch(data, 2, &any.tensors[0], false),
+        "[[0 0] [1 0] [1 1]],[1 1 2],[2 2] [[0 0] [0 1] [0 2]],[1 2 3],[1 3]");
+}
+
 /* And taken apart again. */
 static void batches_are_taken_apart(void **state)
 {
@@ -254,6 +267,7 @@ int main(void)
         cmocka_unit_test(elements_are_chosen),
         cmocka_unit_test(each_element_once),
         cmocka_unit_test(batches_are_padded),
+        cmocka_unit_test(rows_of_unequal_length_become_sparse),
         cmocka_unit_test(batches_are_taken_apart),
         cmocka_unit_test(elements_are_kept),
         cmocka_unit_test(a_number_of_elements_is_said),

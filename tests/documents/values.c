@@ -94,6 +94,20 @@ static void a_plain_tensor_is_reduced(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* Nor is it gathered: in a job of one task it is what all replicas have, once. */
+static void a_plain_tensor_is_gathered(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_tensor *tensor = floats(1, 3);
+    cadre_tensor *result;
+    OK(cadre_gather_tensor(strategy, tensor, 0, &result));
+    assert_given(result, "[1 3]");
+    REFUSED(cadre_gather_tensor(strategy, tensor, 1, &result), CADRE_INVALID_ARGUMENT, "axis 1");
+    cadre_tensor_release(tensor);
+    cadre_strategy_release(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +115,7 @@ int main(void)
         cmocka_unit_test(values_are_printed),
         cmocka_unit_test(all_components_are_reduced),
         cmocka_unit_test(a_plain_tensor_is_reduced),
+        cmocka_unit_test(a_plain_tensor_is_gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,9 +75,6 @@ CADRE_API cadre_status cadre_client_connect(
  * is allowed. */
 CADRE_API void cadre_client_release(cadre_client *client);
 
-/* The address that it is connected to; lives as long as the client. */
-CADRE_API const char *cadre_client_address(const cadre_client *client);
-
 /* Runs the calls that were started with a `then`, until none is in progress (OK), `timeout_us` have
  * passed (DEADLINE_EXCEEDED; 0 handles what is ready), or somebody called cadre_client_wake()
  * (CANCELLED). Neither of the two is a failure: no message is left. FAILED_PRECONDITION from inside
@@ -575,9 +572,6 @@ typedef struct cadre_coordinator_version {
 
 CADRE_API cadre_status cadre_client_version(
     cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then);
-
-/* Version of this library. */
-CADRE_API const char *cadre_client_library_version(void);
 
 #ifdef __cplusplus
 }

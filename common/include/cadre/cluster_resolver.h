@@ -46,11 +46,8 @@ extern "C" {
  * checked by the questions below. */
 typedef struct cadre_cluster_spec cadre_cluster_spec;
 
-/* An empty one. */
-CADRE_API cadre_status cadre_cluster_spec_create(cadre_cluster_spec **ret_spec);
-
-/* Of JSON: {"worker": ["host:port", ...], "ps": {"0": "host:port", "3": "host:port"}}. Keys that
- * stand twice are INVALID_ARGUMENT. */
+/* Of JSON: {"worker": ["host:port", ...], "ps": {"0": "host:port", "3": "host:port"}}; of "{}" one
+ * without tasks. Keys that stand twice are INVALID_ARGUMENT. */
 CADRE_API cadre_status cadre_cluster_spec_from_json(
     const char *text, cadre_cluster_spec **ret_spec);
 

@@ -91,7 +91,6 @@ static void addresses_are_chosen_and_checked(void **state)
     assert_says("10.0.0.1:80");
     setenv("CADRE_COORDINATOR", world->stub.address, 1);
     assert_int_equal(cadre_client_connect(NULL, &client), CADRE_OK);
-    assert_string_equal(cadre_client_address(client), world->stub.address);
     cadre_client_release(client);
     assert_int_equal(cadre_client_connect(&wrong, &client), CADRE_INVALID_ARGUMENT);
     unsetenv("CADRE_COORDINATOR");

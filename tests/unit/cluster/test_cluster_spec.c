@@ -29,7 +29,7 @@ static void a_spec_is_built_task_by_task(void **state)
     (void)state;
     cadre_cluster_spec *spec;
     const char *address;
-    assert_int_equal(cadre_cluster_spec_create(&spec), CADRE_OK);
+    assert_int_equal(cadre_cluster_spec_from_json("{}", &spec), CADRE_OK);
     assert_int_equal(cadre_cluster_spec_num_jobs(spec), 0);
     assert_int_equal(cadre_cluster_spec_add_task(spec, "worker", 0, "a:1"), CADRE_OK);
     assert_int_equal(cadre_cluster_spec_add_task(spec, "worker", 1, "b:1"), CADRE_OK);
@@ -90,7 +90,7 @@ static void there_is_a_limit_to_jobs_and_tasks(void **state)
     (void)state;
     cadre_cluster_spec *spec;
     char name[16];
-    assert_int_equal(cadre_cluster_spec_create(&spec), CADRE_OK);
+    assert_int_equal(cadre_cluster_spec_from_json("{}", &spec), CADRE_OK);
     for (int i = 0; i < CADRE_CLUSTER_JOBS_MAX; i++) {
         snprintf(name, sizeof name, "job%d", i);
         assert_int_equal(cadre_cluster_spec_add_task(spec, name, 0, "a:1"), CADRE_OK);

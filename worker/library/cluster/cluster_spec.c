@@ -202,17 +202,6 @@ cadre_status cluster_spec_copy(
 
 /* --- public --- */
 
-cadre_status cadre_cluster_spec_create(cadre_cluster_spec **ret_spec)
-{
-    struct cadre_error error = {0};
-    cadre_status status =
-        cluster_require(ret_spec, "cadre_cluster_spec_create", "ret_spec", &error);
-    if (status == CADRE_OK) {
-        status = cluster_spec_new(ret_spec, &error);
-    }
-    return cluster_border(status, &error);
-}
-
 static cadre_status add_task(cadre_cluster_spec *spec, const char *job, uint32_t index,
     const char *address, struct cadre_error *error)
 {
