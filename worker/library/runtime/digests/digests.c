@@ -40,9 +40,23 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
     return CADRE_OK;
 }
 
+/* Where it was told how often they are compared, what that came to. */
+static void tell_cost(const cadre_strategy *strategy)
+{
+    const struct compare_interval *interval = &strategy->digests->interval;
+    if (interval->told > 0) {
+        show_note("the states of the replicas were compared %" PRIu64
+                  " times: to hash them took %.2f %% of the time of the steps",
+            interval->comparisons, 100 * interval_cost(interval));
+    }
+}
+
 static void close_part(cadre_strategy *strategy)
 {
     struct digests_part *part = strategy->digests;
+    if (part != NULL) {
+        tell_cost(strategy);
+    }
     for (uint32_t i = 0; part != NULL && i < strategy->local_replicas; i++) {
         state_hashes_clear(&part->hashes[i]);
     }
@@ -161,7 +175,7 @@ static void tell_people(const cadre_strategy *strategy, struct digests_part *par
         uint64_t steps = part->interval.steps;
         show_note("the states of %u replicas are compared every %" PRIu64
                   " steps, and what no step writes within %" PRIu64
-                  ": to hash %.1f of %.1f MB takes %.1f ms, a hundredth of their time "
+                  ": to hash %.1f of %.1f MB takes %.1f ms, less than a hundredth of their time "
                   "(CADRE_VERIFY_STATE)",
             strategy->replica_count, steps, steps * turns_of(strategy), (double)part->hashed / 1e6,
             (double)state_bytes(strategy) / 1e6, (double)part->interval.hash_us / 1e3);

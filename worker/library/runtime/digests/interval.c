@@ -4,7 +4,10 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 
-#define COST_ONE_IN 100
+#define COST_ONE_IN 125
+
+/* What is owed puts the next comparison off to so many times its distance at most. */
+#define PUT_OFF_TIMES 2
 
 /* What a comparison costs besides the hash: more is told in one collective, and to the
  * coordinator. */
@@ -16,31 +19,63 @@
 #define TELL_AGAIN_US (60 * CADRE_US_PER_S)
 #define TELL_TIMES    4 /* more often, or less, than was told */
 
+/* What the steps since the last comparison pay, and what this one cost: nothing, if `hash_us` is
+ * of one that does not count. */
+static void account(struct compare_interval *interval, uint64_t steps_us, uint64_t hash_us)
+{
+    uint64_t paid_us = steps_us / COST_ONE_IN;
+    interval->owed_us -= paid_us < interval->owed_us ? paid_us : interval->owed_us;
+    interval->owed_us += hash_us;
+    interval->training_us += steps_us;
+    interval->hashing_us += hash_us;
+    interval->comparisons += hash_us > 0 ? 1 : 0;
+}
+
+/* Steps that last as long as `us` is the share of. */
+static uint64_t steps_that_pay(uint64_t us, double step_us)
+{
+    double wanted = (double)us * COST_ONE_IN / step_us;
+    return wanted < 1 ? 1 : wanted > (double)STEPS_MOST ? STEPS_MOST : (uint64_t)wanted + 1;
+}
+
+/* The steps to the next comparison, by one that counts. */
+static uint64_t measure(
+    struct compare_interval *interval, uint64_t steps, uint64_t steps_us, uint64_t took_us)
+{
+    CADRE_ASSERT(steps > 0);
+    uint64_t hash_us = took_us > HASH_US_LEAST ? took_us : HASH_US_LEAST;
+    double step_us = (double)(steps_us > 0 ? steps_us : 1) / (double)steps;
+    account(interval, steps_us, hash_us);
+    interval->steps = steps_that_pay(hash_us, step_us);
+    uint64_t next = steps_that_pay(interval->owed_us, step_us);
+    return next < PUT_OFF_TIMES * interval->steps ? next : PUT_OFF_TIMES * interval->steps;
+}
+
 uint64_t interval_hashed(struct compare_interval *interval, uint64_t position, bool whole,
     uint64_t begun_us, uint64_t ended_us)
 {
     CADRE_ASSERT(begun_us <= ended_us);
-    uint64_t took_us = ended_us - begun_us;
-    bool measured = !whole && interval->ended_us > 0 && position > interval->position;
+    uint64_t steps = position > interval->position ? position - interval->position : 0;
+    uint64_t steps_us = begun_us > interval->ended_us ? begun_us - interval->ended_us : 0;
+    uint64_t next = interval->steps > 0 ? interval->steps : 1;
     if (interval->first_us == 0) {
         interval->first_us = begun_us;
     }
-    if (measured) {
-        uint64_t hash_us = took_us > HASH_US_LEAST ? took_us : HASH_US_LEAST;
-        uint64_t steps_us = begun_us > interval->ended_us ? begun_us - interval->ended_us : 1;
-        uint64_t steps = position - interval->position;
-        double wanted = (double)hash_us * COST_ONE_IN * (double)steps / (double)steps_us;
-        interval->steps = wanted < 1                    ? 1
-                          : wanted > (double)STEPS_MOST ? STEPS_MOST
-                                                        : (uint64_t)wanted + 1;
+    if (interval->ended_us > 0 && steps > 0 && whole) {
+        account(interval, steps_us, 0);
+    } else if (interval->ended_us > 0 && steps > 0) {
+        next = measure(interval, steps, steps_us, ended_us - begun_us);
     }
-    interval->hash_us = whole ? interval->hash_us : took_us;
+    interval->hash_us = whole ? interval->hash_us : ended_us - begun_us;
     interval->position = position;
     interval->ended_us = ended_us;
-    if (interval->fixed > 0) {
-        return interval->fixed;
-    }
-    return interval->steps > 0 ? interval->steps : 1;
+    return interval->fixed > 0 ? interval->fixed : next;
+}
+
+double interval_cost(const struct compare_interval *interval)
+{
+    return interval->training_us > 0 ? (double)interval->hashing_us / (double)interval->training_us
+                                     : 0;
 }
 
 void interval_broken(struct compare_interval *interval)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often the replicas' states are compared: as often as costs a hundredth of the time of the
- * steps, measured by the chief each time. Pure: the clock is passed in. */
+ * How often the replicas' states are compared: as often as costs eight thousandths of the time of
+ * the steps, measured by the chief each time, so that the whole costs a hundredth at most: the rest
+ * is for what its clock does not see (other replicas that take longer, caches). Both measurements
+ * vary, so an account is kept: where hashing took more than its share, the next comparison is put
+ * off until that is paid. Pure: the clock is passed in. */
 #ifndef CADRE_RUNTIME_INTERVAL_H
 #define CADRE_RUNTIME_INTERVAL_H
 
@@ -17,6 +20,11 @@ struct compare_interval {
     uint64_t first_us; /* of the first one, ever */
     uint64_t told;     /* the steps that people were told; 0: not yet */
     uint64_t told_us;
+    /* The account, of all generations of this process. */
+    uint64_t comparisons; /* those that count */
+    uint64_t hashing_us;  /* that they took */
+    uint64_t training_us; /* between two of a generation, hashing apart */
+    uint64_t owed_us;     /* of what hashing took; steps pay it with their share */
 };
 
 /* The state at `position` was hashed meanwhile. Returns how many steps later the next one is.
@@ -27,6 +35,9 @@ uint64_t interval_hashed(struct compare_interval *interval, uint64_t position, b
 
 /* The steps that follow are another generation's: the time in between was none of theirs. */
 void interval_broken(struct compare_interval *interval);
+
+/* What hashing took, of those comparisons that count, as a part of the time of all steps. */
+double interval_cost(const struct compare_interval *interval);
 
 /* Whether people are to be told now: when it is known for a second of training, and when it has
  * become another one by far, at most once a minute. Not of what they said themselves. */
