@@ -59,6 +59,7 @@ class Flipping:
         self.cluster = cluster
         self.client = cluster.client
         self.flips = flips
+        self.steps = steps
         self.folder = tempfile.mkdtemp(prefix="flips-", dir=cluster.folder)
         os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
         self.job = self.client.submit(flipper(), name="flipper", arguments=[
@@ -110,7 +111,7 @@ class Flipping:
     def check_end(self, calm):
         """Its end, and all that it published, is bitwise that of a job in which nothing flips."""
         wanted, left = calm.checkpoints(), self.checkpoints()
-        check(left[STEPS] == wanted[STEPS], "the end has other bytes than that of a job without a flip")
+        check(left[self.steps] == wanted[self.steps], "the end has other bytes than that of a job without a flip")
         both = set(wanted) & set(left)
         check(len(both) > 1, f"checkpoints of both: {sorted(wanted)}, {sorted(left)}")
         for position in sorted(both):

@@ -145,6 +145,57 @@ def test_who_joins_differs():
         flipping.check_end(calm)
 
 
+RARE = {"steps": 200, "checkpoint_every": 100}  # nothing but checkpoints is compared, at 100 and at the end
+FLIPPED, ENDED = 102, 104                       # a bit flips there, and there its task ends
+
+
+def flips_and_ends(cluster, slot, **fields):
+    """An elastic job in which a bit has flipped, and which was not compared since; and its gate, which is closed."""
+    gate = Gate(cluster, ENDED)
+    flipping = Flipping(cluster, gate.argument, flips=[Flip(slot, 0, FLIPPED, "weights", 77)], verify=1000, pace=20,
+                        workers_min=2, **RARE, **fields)
+    flipping.client.watch_until(flipping.job, lambda info: info.position >= ENDED, f"step {ENDED}")
+    wait_for("the flip", lambda: flipping.seen() != {})
+    return flipping, gate
+
+
+def check_found_before(flipping, calm):
+    """All began again from the checkpoint before it, and the end is right."""
+    flipping.end()
+    found = flipping.found()
+    check_equal(len(found), 1, f"that it was found: {found}")
+    position, sentence = found[0]
+    check(ENDED <= position < 200, f"it was found at {position}")
+    check_in("all tasks began again from the checkpoint of step 100", sentence, "what followed")
+    flipping.check_end(calm)
+    return sentence
+
+
+def test_who_drains_has_flipped():
+    """Found where all stand still for that, before it is let go."""
+    with start(4) as cluster:
+        calm = calm_run(cluster, workers=3, **RARE)
+        flipping, gate = flips_and_ends(cluster, 1)
+        tasks = {task.slot: task.worker for task in flipping.client.get(flipping.job).tasks}
+        cluster.cadre("drain", tasks[1])
+        gate.allow()
+        sentence = check_found_before(flipping, calm)
+        check_in(f"task 1 on worker {tasks[1]} has another state than most replicas", sentence, "who")
+
+
+def test_who_gives_its_state_has_flipped():
+    """Found where all stand still for who joins, before that gets it."""
+    with start(2) as cluster:
+        calm = calm_run(cluster, workers=2, **RARE)
+        flipping, gate = flips_and_ends(cluster, 0, workers=3)
+        joiner = cluster.worker("w2", 1, FAST_WORKER)
+        cluster.workers.append(joiner)
+        joiner.start()
+        wait_for("a third task", lambda: sum(task.uses_cadre for task in flipping.client.get(flipping.job).tasks) == 3)
+        gate.allow()
+        check_in("nobody knows which is right", check_found_before(flipping, calm), "who")
+
+
 def test_a_drill():
     with start(9) as cluster:  # those that are drained meanwhile are three at most
         drill = Drill(cluster, calm_run(cluster, checkpoint_every=1, pace=10), SEED)

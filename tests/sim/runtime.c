@@ -171,6 +171,16 @@ void program_waits(struct sim *sim, uint32_t index)
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
 }
 
+/* Its job stops here, or stands still for who joins or leaves. */
+static void stand_here(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    program_event(sim, index,
+        &(struct task_event){.type = TASK_EVENT_EDGE,
+            .digest = value_digest(sim, job_of(sim, process), &process->state)});
+    program_go(sim, index);
+}
+
 /* The step where it stands. */
 static void take_step(struct sim *sim, uint32_t index)
 {
@@ -193,9 +203,17 @@ static void take_step(struct sim *sim, uint32_t index)
     if (process->program != PROGRAM_IDLE || process->core.phase != TASK_RUN) {
         return;
     }
+    if (task_core_halts_next(&process->core)) {
+        stand_here(sim, index);
+        return;
+    }
     saving_at_step(sim, index);
     if (!task_core_may_enter(&process->core, position)) {
         wait_for_release(sim, index);
+    }
+    if (process->program == PROGRAM_IDLE && task_core_halts_next(&process->core)) {
+        stand_here(sim, index); /* that it waits says that it has begun the step */
+        return;
     }
     if (process->program == PROGRAM_IDLE && process->core.phase == TASK_RUN &&
         task_core_may_enter(&process->core, position)) {
@@ -308,10 +326,7 @@ void program_go(struct sim *sim, uint32_t index)
             finish(sim, index);
         }
     } else if (task_core_stops_next(&process->core)) {
-        program_event(sim, index,
-            &(struct task_event){
-                .type = TASK_EVENT_EDGE, .digest = value_digest(sim, job, &process->state)});
-        program_go(sim, index);
+        stand_here(sim, index);
     } else {
         take_step(sim, index);
     }

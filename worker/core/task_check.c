@@ -27,9 +27,8 @@ static const char *running_invariant(const struct task_core *core)
         (core->cursor.begin < core->resume || core->cursor.begin > core->position)) {
         return "the run that the program stands in began in this generation";
     }
-    bool passed = core->position > core->halt_at || task_halts(core);
-    if (!core->applying && (passed || core->finished)) {
-        return "who stands at the halt, or has finished, is frozen";
+    if (!core->applying && (core->position > core->halt_at || core->finished)) {
+        return "who is beyond the halt, or has finished, is frozen";
     }
     return NULL;
 }

@@ -149,10 +149,11 @@ static void sync_failed(struct task_core *core, const char *text, struct task_ac
 
 static void edge(struct task_core *core, uint64_t digest, struct task_actions *out)
 {
-    if (task_core_stops_next(core)) {
+    bool stops = task_core_stops_next(core);
+    if (stops || task_core_halts_next(core)) {
         core->digest = digest;
         task_freeze(core, REPORT_HALT, "", out);
-        CADRE_ASSERT(task_core_stops(core));
+        CADRE_ASSERT(!stops || task_core_stops(core));
     }
 }
 
@@ -337,6 +338,17 @@ bool task_core_stops_next(const struct task_core *core)
 {
     return core->phase == TASK_RUN && !core->applying && core->halt_kind == HALT_STOP &&
            core->position == core->halt_at;
+}
+
+bool task_core_halts_next(const struct task_core *core)
+{
+    if (core->phase != TASK_RUN || core->applying || core->halt_kind != HALT_REGROUP ||
+        core->position != core->halt_at) {
+        return false;
+    }
+    bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
+    CADRE_ASSERT(core->wanted <= core->position + 1);
+    return meant && core->wanted == core->position + 1;
 }
 
 bool task_core_stops(const struct task_core *core)

@@ -137,8 +137,9 @@ enum task_event_type {
     /* The program found the end of the epoch of `cursor`, whose length was not known before: it has
      * cursor.steps steps. Nothing when the program stands in another epoch. */
     TASK_EVENT_END,
-    /* The program begins the step where it stands: all that it does between two is done. Needed
-     * where a STOP takes effect only. `digest` of its state, for the report; 0: not known. */
+    /* The program begins the step where it stands: all that it does between two is done, and
+     * nothing of the step. Needed where a halt takes effect only. `digest` of its state, for the
+     * report; 0: not known. */
     TASK_EVENT_EDGE,
     TASK_EVENT_PREEMPT, /* the task has to leave its machine, or its program wants that: preempt */
     TASK_EVENT_PART,    /* a checkpoint part is durable: part, whose generation the core fills in */
@@ -213,6 +214,9 @@ bool task_core_may_enter(const struct task_core *core, uint64_t position);
 
 /* Whether it stands where its job is to stop: at the edge of the next step it says EDGE. */
 bool task_core_stops_next(const struct task_core *core);
+/* Whether it stands before the step where its generation is to stand still for who joins or leaves,
+ * and has begun it: as soon as nothing of that step is left it says EDGE. */
+bool task_core_halts_next(const struct task_core *core);
 /* Whether it has: the state is saved there, and it waits for bye. */
 bool task_core_stops(const struct task_core *core);
 

@@ -41,20 +41,9 @@ void task_freeze(
     }
 }
 
-/* A regroup takes effect where the program begins the next step, so that all that programs do
- * between steps is done by all before a joiner comes in. A stop, where the program says so (EDGE).
- */
-bool task_halts(const struct task_core *core)
-{
-    if (core->position != core->halt_at || core->halt_kind != HALT_REGROUP) {
-        return false;
-    }
-    bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
-    CADRE_ASSERT(core->wanted <= core->position + 1);
-    return meant && core->wanted == core->position + 1;
-}
-
-/* Halts or finishes when it stands where that is due. */
+/* Finishes when it stands where that is due. A halt takes effect where the program says that it
+ * stands still (EDGE), so that all that programs do between steps is done by all, and its state can
+ * be hashed. */
 void task_settle(struct task_core *core, struct task_actions *out)
 {
     if (core->phase != TASK_RUN || core->applying) {
@@ -71,8 +60,6 @@ void task_settle(struct task_core *core, struct task_actions *out)
         text_add(&builder, ", but stands at step ");
         text_add_u64(&builder, core->position);
         task_freeze(core, REPORT_ABORT, text, out);
-    } else if (task_halts(core)) {
-        task_freeze(core, REPORT_HALT, "", out);
     } else if (core->finished) {
         task_freeze(core, REPORT_FINISHED, "", out);
     }

@@ -55,8 +55,6 @@ void task_take_tick(struct task_core *core, struct task_actions *out);
 /* task_down.c */
 void task_freeze(
     struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out);
-/* Whether it stands where it is told to halt. */
-bool task_halts(const struct task_core *core);
 /* Halts or finishes when it stands where that is due. */
 void task_settle(struct task_core *core, struct task_actions *out);
 void task_take_down(struct task_core *core, const struct task_down *down, struct task_actions *out);

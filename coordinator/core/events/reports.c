@@ -165,6 +165,7 @@ void report_take(
     } else {
         barrier_wants(core, job, slot, report->position + 1);
         health_halted(core, job);
+        (void)divergence_compare(core, job);
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     }
 }

@@ -175,7 +175,7 @@ void divergence_restored(struct core *core, struct job *job)
     }
 }
 
-/* ---- those that stand at their end, or at a stop ---- */
+/* ---- those that stand still: at their end, at a stop, for who joins or leaves ---- */
 
 /* Where all stand that will say so before the part is published; false: not all do yet. The chief
  * says that it is done when its last checkpoint is published. */
@@ -186,13 +186,19 @@ static bool all_stand(const struct core *core, const struct job *job, uint64_t *
     }
     if (job->finished == 0) {
         *ret_position = job->halt_at;
-        return job->halt_kind == HALT_STOP && job->reported == job->roster;
+        return job->halt_kind != HALT_NONE && job->reported == job->roster;
     }
     const struct task *chief = job_task(core, job, core->members[job->first]);
     *ret_position = job->finished_position;
     return job->finished == job->roster ||
            (job->finished + 1 == job->roster && !chief->finished && job->has_part &&
                job->part.position == job->finished_position);
+}
+
+/* No later step compares, and no other part follows. */
+static bool is_last(const struct job *job)
+{
+    return job->finished > 0 || job->halt_kind == HALT_STOP;
 }
 
 /* The digests that were told of one position, each with the replicas that it stands for: those of
@@ -216,7 +222,8 @@ static uint64_t told_digest(
         bool stands = task->rank != NONE && (job->finished == 0 || task->finished);
         return stands ? task->digest : 0;
     }
-    bool counts = job->has_part && job->part.position == told->position && job->roster > 1;
+    bool counts =
+        job->has_part && job->part.position == told->position && job->roster > 1 && is_last(job);
     *ret_slot = told->core->members[job->first];
     const struct task *chief = job_task(told->core, job, *ret_slot);
     *ret_replicas = chief->digest == 0 && chief->replicas > 0 ? chief->replicas : 0;
@@ -316,13 +323,13 @@ bool divergence_compare(struct core *core, struct job *job)
     find_culprits(&told, &tally, &divergence);
     diverges(core, job, &divergence,
         job->finished > 0 ? "the digests that they told at their end differ"
-                          : "the digests that they told where they stopped differ");
+                          : "the digests that they told where they stood still differ");
     return true;
 }
 
 bool divergence_excluded(const struct core *core, const struct job *job)
 {
     struct told told = {.core = core, .job = job};
-    return all_stand(core, job, &told.position) && job->part.position == told.position &&
-           !told_tally(&told).differs;
+    return is_last(job) && all_stand(core, job, &told.position) &&
+           job->part.position == told.position && !told_tally(&told).differs;
 }

@@ -10,10 +10,12 @@ void divergence_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
 /* The generation goes on from before a start of the coordinator: not if its states differed. */
 void divergence_restored(struct core *core, struct job *job);
-/* When all stand at their end, or at a stop, and have said so: compares the digests that they told,
- * and that of the chief's part of that position. Whether they differ: then it is noted. */
+/* When all stand still (at their end, at a stop, for who joins or leaves) and have said so:
+ * compares the digests that they told, and at an end or stop that of the chief's part of that
+ * position. Whether they differ: then it is noted. */
 bool divergence_compare(struct core *core, struct job *job);
-/* Whether all stand there, and so does the part, and none differs of those that are known. */
+/* Whether all stand at their end or at a stop, and so does the part, and none differs of those that
+ * are known. */
 bool divergence_excluded(const struct core *core, const struct job *job);
 
 #endif

@@ -436,6 +436,72 @@ static void a_stop_whose_states_differ_saves_nothing(void **state)
     script_close(s);
 }
 
+/* Who drains is compared with the others before it is let go. */
+static void who_leaves_is_compared_before(void **state)
+{
+    (void)state;
+    for (int differs = 0; differs < 2; differs++) {
+        struct script *s = stage_three(2);
+        drain(s, 0, "b");
+        assert_int_equal(job_view(s, 1).halt_at, 8);
+        script_skip(s);
+        halted_as(s, 1, 1, 0, 8, A);
+        halted_as(s, 3, 1, 2, 8, A);
+        assert_int_equal(job_view(s, 1).verified.position, 4);
+        halted_as(s, 2, 1, 1, 8, differs ? B : A);
+        assert_int_equal(job_view(s, 1).verified.position, differs ? 4 : 8);
+        if (!differs) {
+            says(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
+                    "task\n"
+                    "stop task 1/1#2 on link 2\n");
+        } else {
+            says(s, "record! worker b is the culprit 1\n"
+                    "record! job 1: differs at 8 in g1\n"
+                    "tell task 1/2#3 on link 3: reset\n"
+                    "stop task 1/2#3 on link 3\n"
+                    "tell task 1/1#2 on link 2: reset\n"
+                    "stop task 1/1#2 on link 2\n"
+                    "tell task 1/0#1 on link 1: reset\n"
+                    "stop task 1/0#1 on link 1\n");
+            begin_again(s, 12);
+            assert_string_equal(script_job_text(s, 1),
+                "task 1 on worker b has another state than most replicas after 8 steps: the "
+                "digests that they told where they stood still differ; all tasks began again from "
+                "the checkpoint of step 4");
+            assert_int_equal(job_view(s, 1).restarts, 1);
+        }
+        script_close(s);
+    }
+}
+
+/* No state is given to a joiner before it was compared, if there is one to compare it with. The
+ * chief's copy of it is another matter: what is published is compared by itself. */
+static void who_gives_its_state_is_compared_before(void **state)
+{
+    (void)state;
+    static const struct core_job_spec spec = {.tasks = 4, .tasks_min = 2, .max_restarts = 3};
+    static const uint64_t told[][2] = {{A, A}, {0, 0}, {A, 0}, {A, B}};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        struct script *s = stage_running(&spec, 2, 4);
+        join(s, 3, "c", 1);
+        arrived(s, 1, 1, 1, 6, 4);
+        task_hello(s, 3, 1, 2, 0);
+        joins(s, 3, 1, 2, 1);
+        arrived(s, 2, 1, 1, 6, 4);
+        part_of(s, 1, 1, 0, 4, "four", C);
+        script_skip(s);
+        halted_as(s, 1, 1, 0, 4, told[i][0]);
+        halted_as(s, 2, 1, 1, 4, told[i][1]);
+        bool differs = told[i][1] == B;
+        bool planned = strstr(s->transcript, "plan g2 from 4 of 0 1 2") != NULL;
+        assert_true(planned == !differs);
+        assert_int_equal(job_view(s, 1).restarts, differs ? 1 : 0);
+        assert_false(job_view(s, 1).has_checkpoint);
+        assert_int_equal(job_view(s, 1).verified.digest, told[i][1] == A ? A : 0);
+        script_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +522,8 @@ int main(void)
         cmocka_unit_test(a_last_checkpoint_that_differs_is_none),
         cmocka_unit_test(who_is_gone_in_order_is_compared_too),
         cmocka_unit_test(a_stop_whose_states_differ_saves_nothing),
+        cmocka_unit_test(who_leaves_is_compared_before),
+        cmocka_unit_test(who_gives_its_state_is_compared_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,8 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
     } else if (core->phase == TASK_JOIN && core->warm && kind < 300) {
         event.type = TASK_EVENT_JOIN;
         event.cursor.stream = 1 + (uint32_t)prng_below(prng, STREAMS);
+    } else if (task_core_halts_next(core) && kind < 400) {
+        event.type = TASK_EVENT_EDGE;
     } else if (!core->applying && kind < 500) {
         event.type = task_core_may_enter(core, core->position) && core->begun ? TASK_EVENT_APPLY
                                                                               : TASK_EVENT_READY;
@@ -268,6 +270,7 @@ static void check_move(const struct task_core *before, const struct task_core *a
             assert_true(event->type == TASK_EVENT_EDGE && task_core_stops(after));
         }
         if (after->reason == REPORT_HALT && after->halt_kind == HALT_REGROUP) {
+            assert_true(event->type == TASK_EVENT_EDGE && task_core_halts_next(before));
             assert_true(after->begun && after->position == after->halt_at);
             seen->regrouped++;
         }

@@ -365,94 +365,6 @@ static void test_an_end_that_is_found_by_one_that_is_frozen(void **state)
     assert_int_equal(fixture.core.cursor.steps, 0);
 }
 
-/* ---- halts for a regroup ---- */
-
-static void regroup(struct fixture *fixture, uint64_t at, uint32_t stream)
-{
-    release_halt(fixture, fixture->core.generation, at, at, HALT_REGROUP, stream);
-}
-
-static void test_regroup_waits_for_the_step_to_begin(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_running(10);
-    release(&fixture, 2);
-    regroup(&fixture, 2, 1);
-    apply_step(&fixture, 0);
-    apply_step(&fixture, 1);
-    forget(&fixture);
-    assert_int_equal(fixture.core.phase, TASK_RUN); /* it may still work between its steps */
-    assert_false(task_core_may_enter(&fixture.core, 2));
-    simple(&fixture, TASK_EVENT_STALLED, 2);
-    assert_int_equal(fixture.core.window_steps, 2); /* no window helps against a halt */
-    expect(&fixture, "changed\nsend report g1 at 2 clean: halt, in stream 1\n");
-    plan_from(&fixture, SECOND, 2, 0);
-    simple(&fixture, TASK_EVENT_SYNCED, 0);
-    ready(&fixture, 1, 0, 10, 10);
-    expect(&fixture, "form\nchanged\nchanged\n"
-                     "send arrive g2 up to 4 applied 2 stream 1 wants 3\n");
-}
-
-static void test_regroup_where_the_program_waits_already(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_running(10);
-    regroup(&fixture, 0, STREAM_ANY);
-    expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
-    /* In order: the mesh stays open, and a loss meanwhile is heard of. */
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
-    expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
-}
-
-static void test_regroup_is_not_for_another_stream(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_running(2);
-    release(&fixture, 2);
-    regroup(&fixture, 2, 1);
-    apply_step(&fixture, 0);
-    apply_step(&fixture, 1);
-    forget(&fixture);
-    ready(&fixture, 2, 2, 5, 7); /* it evaluates first */
-    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
-    assert_false(task_core_may_enter(&fixture.core, 2));
-    release_halt(&fixture, FIRST, 4, POSITION_NONE, HALT_NONE, 0); /* lifted */
-    apply_step(&fixture, 2);
-    /* Again, where it comes to the stream that was meant. */
-    regroup(&fixture, 4, 1);
-    apply_step(&fixture, 3);
-    forget(&fixture);
-    ready(&fixture, 1, 4, 2, 6);
-    expect(&fixture, "changed\nsend report g1 at 4 clean: halt, in stream 1\n");
-}
-
-static void test_regroup_when_the_program_ends(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_running(1);
-    release(&fixture, 1);
-    regroup(&fixture, 1, 1);
-    apply_step(&fixture, 0);
-    forget(&fixture);
-    simple(&fixture, TASK_EVENT_FINISH, 0);
-    expect(&fixture, "changed\nsend report g1 at 1 clean: finished\n");
-}
-
-static void test_regroup_that_was_passed(void **state)
-{
-    (void)state;
-    struct fixture fixture = fixture_running(10);
-    release(&fixture, 2);
-    apply_step(&fixture, 0);
-    forget(&fixture);
-    release_halt(&fixture, FIRST, 2, 0, HALT_REGROUP, 1);
-    expect(&fixture, "changed\n"
-                     "abort mesh: told to halt at step 0, but stands at step 1\n"
-                     "changed\n"
-                     "send report g1 at 1 clean: abort (told to halt at step 0, but stands at "
-                     "step 1)\n");
-}
-
 /* ---- ends ---- */
 
 /* A peer died while others had finished: all form a generation once more and finish there, each
@@ -582,11 +494,6 @@ int main(void)
         cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
         cmocka_unit_test(test_the_end_of_data_is_told_when_it_is_found),
         cmocka_unit_test(test_an_end_that_is_found_by_one_that_is_frozen),
-        cmocka_unit_test(test_regroup_waits_for_the_step_to_begin),
-        cmocka_unit_test(test_regroup_where_the_program_waits_already),
-        cmocka_unit_test(test_regroup_is_not_for_another_stream),
-        cmocka_unit_test(test_regroup_when_the_program_ends),
-        cmocka_unit_test(test_regroup_that_was_passed),
         cmocka_unit_test(test_finished_again),
         cmocka_unit_test(test_failure_is_reported),
         cmocka_unit_test(test_failure_after_another_reason),

@@ -232,6 +232,18 @@ static cadre_status digest(
 
 /* --- in a generation --- */
 
+/* Who leaves is compared before it is let go, and whoever gives its state before somebody gets it:
+ * by the coordinator, with what all others tell. */
+static cadre_status still(cadre_strategy *strategy, struct cadre_error *error)
+{
+    uint64_t digest = 0;
+    if (task_edge(strategy->task) == TASK_HALTS) {
+        CADRE_TRY(digests_at_end(strategy, &digest, error));
+        task_stand_here(strategy->task, digest);
+    }
+    return CADRE_OK;
+}
+
 static void over(cadre_strategy *strategy)
 {
     struct digests_part *part = strategy->digests;
@@ -258,6 +270,7 @@ static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
 
 const struct participant digests_participant = {
     .name = "digests",
+    .still = still,
     .open = open_part,
     .close = close_part,
     .free = free_part,

@@ -135,7 +135,7 @@ static cadre_status stop_here(cadre_strategy *strategy, struct cadre_error *erro
     uint64_t digest = 0;
     keep(strategy);
     CADRE_TRY(digests_at_end(strategy, &digest, error));
-    task_stop_here(strategy->task, digest);
+    task_stand_here(strategy->task, digest);
     return CADRE_OK;
 }
 
@@ -152,7 +152,7 @@ cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error
 {
     CADRE_ASSERT(strategy->preemption != NULL);
     enum task_edge edge;
-    while ((edge = task_edge(strategy->task)) != TASK_GOES_ON) {
+    while ((edge = task_edge(strategy->task)) == TASK_STOPS || edge == TASK_STOPPED) {
         cadre_status status =
             edge == TASK_STOPS ? stop_here(strategy, error) : save_and_wait(strategy, error);
         struct cadre_error cause = *error;

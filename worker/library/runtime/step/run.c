@@ -125,6 +125,21 @@ static cadre_status adopt(struct step_order *order, struct cadre_error *error)
     return CADRE_OK;
 }
 
+/* Nothing of the step is left, so its generation may stand still in order. */
+static cadre_status regroup_before(
+    cadre_strategy *strategy, struct cadre_error *cause, struct cadre_error *error)
+{
+    struct cadre_error other;
+    if (participants_still(strategy, &other) != CADRE_OK) {
+        *cause = other;
+    }
+    if (!strategy_is_peers(cause->code)) {
+        *error = *cause;
+        return strategy_fail(strategy, error);
+    }
+    return strategy_regroup(strategy, cause, error);
+}
+
 /* Here or where the state then comes from. */
 static cadre_status run_step(struct run *run, struct cadre_error *error)
 {
@@ -148,7 +163,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
             return run->lost ? strategy_end(strategy, error) : strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
-            CADRE_TRY(strategy_regroup(strategy, &cause, error));
+            CADRE_TRY(regroup_before(strategy, &cause, error));
         }
     } while (end == STEP_INTERRUPTED && strategy_position(strategy) == order->position);
     if (end != STEP_DONE) {

@@ -84,6 +84,9 @@ struct participant {
     void (*place)(cadre_strategy *strategy, enum loop_place place, bool reached);
     /* A step may begin here, or the job stops for good: then an error, which is final. */
     cadre_status (*halt)(cadre_strategy *strategy, struct cadre_error *error);
+    /* The generation may stand still before the step, for who joins or leaves: nothing of the step
+     * is left. An error as that of the step. */
+    cadre_status (*still)(cadre_strategy *strategy, struct cadre_error *error);
     /* Down: an attempt begins. An error is the program's own failure. */
     cadre_status (*begin)(struct step_order *order, struct cadre_error *error);
     /* Down, in the replica's thread: before its function, and before what else the program gave

@@ -107,6 +107,17 @@ cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *err
     return CADRE_OK;
 }
 
+cadre_status participants_still(cadre_strategy *strategy, struct cadre_error *error)
+{
+    CADRE_ASSERT(!atomic_load(&strategy->step.running));
+    uint32_t left = having(strategy, MOMENT(still));
+    while (left != 0) {
+        const struct participant *part = next_down(strategy, &left);
+        CADRE_TRY(part->still(strategy, error));
+    }
+    return CADRE_OK;
+}
+
 cadre_status participants_begin(struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;

@@ -17,6 +17,7 @@ void participants_free(cadre_strategy *strategy);
 cadre_status participants_check(const struct step_order *order, struct cadre_error *error);
 void participants_place(cadre_strategy *strategy, enum loop_place place, bool reached);
 cadre_status participants_halt(cadre_strategy *strategy, struct cadre_error *error);
+cadre_status participants_still(cadre_strategy *strategy, struct cadre_error *error);
 cadre_status participants_begin(struct step_order *order, struct cadre_error *error);
 cadre_status participants_bind(
     const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error);

@@ -134,23 +134,24 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
  * `stops` there. Any thread. */
 void task_preempt(struct task *task, bool stops);
 
-/* The program begins a step: all that it does between two is done. Whether its job stops here.
- * Then task_stop_here says that it does, with the digest of its state (0: not known), unless the
- * job goes on otherwise meanwhile. Where it has stopped the state is to be saved, and bye follows.
- */
+/* The program begins a step: all that it does between two is done. Whether its job stops here, or
+ * stands still for who joins or leaves. Then task_stand_here says that it does, with the digest of
+ * its state (0: not known), unless the job goes on otherwise meanwhile. Where it has stopped the
+ * state is to be saved, and bye follows; where it stands still, another generation. */
 enum task_edge {
     TASK_GOES_ON = 0,
+    TASK_HALTS, /* before the step that was begun, and nobody was told: task_admit says ABORTED */
     TASK_STOPS, /* here, and nobody was told */
     TASK_STOPPED
 };
 enum task_edge task_edge(struct task *task);
-void task_stop_here(struct task *task, uint64_t digest);
+void task_stand_here(struct task *task, uint64_t digest);
 
 /* Before this step the chief is to save the state; POSITION_NONE: nobody asks. */
 uint64_t task_checkpoint_at(struct task *task);
 
-/* Whether it is frozen in order, before the step where it stands: nobody is in the mesh, and it
- * stays open until the next plan. */
+/* Whether it is frozen in order, before the step where it stands, or about to be: nobody is in the
+ * mesh, and it stays open until the next plan. */
 bool task_halted(struct task *task);
 
 /* Shown to people; dropped when there is no connection. */

@@ -155,6 +155,14 @@ static void wait_until(struct task *task, uint64_t until_us)
     pthread_cond_timedwait(&task->changed, &task->lock, &until);
 }
 
+/* Under the lock: CADRE_PENDING while the step that the program has begun may still be released. */
+static cadre_status unadmitted(const struct task *task, struct cadre_error *error)
+{
+    return task_core_halts_next(&task->core)
+               ? cadre_error_set(error, CADRE_ABORTED, "the job regroups before this step")
+               : hopeless(task, error);
+}
+
 cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
@@ -162,7 +170,7 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
     uint64_t tell_us = 0;
     pthread_mutex_lock(&task->lock);
     while (!task_core_may_enter(&task->core, position)) {
-        status = hopeless(task, error);
+        status = unadmitted(task, error);
         if (status != CADRE_PENDING) {
             break;
         }
@@ -268,14 +276,15 @@ cadre_status task_await_published(
 enum task_edge task_edge(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
-    enum task_edge edge = task_core_stops_next(&task->core) ? TASK_STOPS
-                          : task_core_stops(&task->core)    ? TASK_STOPPED
-                                                            : TASK_GOES_ON;
+    enum task_edge edge = task_core_halts_next(&task->core)   ? TASK_HALTS
+                          : task_core_stops_next(&task->core) ? TASK_STOPS
+                          : task_core_stops(&task->core)      ? TASK_STOPPED
+                                                              : TASK_GOES_ON;
     pthread_mutex_unlock(&task->lock);
     return edge;
 }
 
-void task_stop_here(struct task *task, uint64_t digest)
+void task_stand_here(struct task *task, uint64_t digest)
 {
     pthread_mutex_lock(&task->lock);
     task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE, .digest = digest});
@@ -301,7 +310,8 @@ uint64_t task_published(struct task *task)
 bool task_halted(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
-    bool halted = task->core.phase == TASK_FROZEN && !task->abort_mesh;
+    bool halted =
+        (task->core.phase == TASK_FROZEN || task_core_halts_next(&task->core)) && !task->abort_mesh;
     pthread_mutex_unlock(&task->lock);
     return halted;
 }
