@@ -28,9 +28,9 @@
  *                   local     what is this replica's of the sum, before the all-reduce
  *                   gradient  the sum, before it is applied
  *                   copy      what the chief copies of its state next for a checkpoint
- *                   thread    weights, in the next milliseconds, by another thread
- *     wrong=own     each replica adds its number to the weights; rand: rand(); rows: what its own
- *                   samples make; clock: the time */
+ *                   stood     weights, where the task stands still next, when it has told of its
+ * state thread    weights, in the next milliseconds, by another thread wrong=own     each replica
+ * adds its number to the weights; rand: rand(); rows: what its own samples make; clock: the time */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -263,6 +263,9 @@ static void flip_between_steps(struct flipper *flipper)
         struct flip *flip = &flipper->flips[i];
         if (strcmp(flip->place, "copy") == 0 && take(flipper, flip, position)) {
             fault_arm("copy.flip", 1);
+        }
+        if (strcmp(flip->place, "stood") == 0 && take(flipper, flip, position)) {
+            fault_arm("state_hash.flip", 1);
         }
         if (strcmp(flip->place, "thread") == 0 && take(flipper, flip, position)) {
             flip_by_thread(flipper, flip);

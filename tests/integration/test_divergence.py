@@ -149,11 +149,11 @@ RARE = {"steps": 200, "checkpoint_every": 100}  # nothing but checkpoints is com
 FLIPPED, ENDED = 102, 104                       # a bit flips there, and there its task ends
 
 
-def flips_and_ends(cluster, slot, **fields):
+def flips_and_ends(cluster, slot, place="weights", **fields):
     """An elastic job in which a bit has flipped, and which was not compared since; and its gate, which is closed."""
     gate = Gate(cluster, ENDED)
-    flipping = Flipping(cluster, gate.argument, flips=[Flip(slot, 0, FLIPPED, "weights", 77)], verify=1000, pace=20,
-                        workers_min=2, **RARE, **fields)
+    flipping = Flipping(cluster, gate.argument, flips=[Flip(slot, 0, FLIPPED, place, 77)], verify=1000, pace=20,
+                        **RARE, **{"workers_min": 2, **fields})
     flipping.client.watch_until(flipping.job, lambda info: info.position >= ENDED, f"step {ENDED}")
     wait_for("the flip", lambda: flipping.seen() != {})
     return flipping, gate
@@ -194,6 +194,21 @@ def test_who_gives_its_state_has_flipped():
         wait_for("a third task", lambda: sum(task.uses_cadre for task in flipping.client.get(flipping.job).tasks) == 3)
         gate.allow()
         check_in("nobody knows which is right", check_found_before(flipping, calm), "who")
+
+
+def test_who_gives_its_state_flips_where_it_stands():
+    """When it has told what it holds, and alone: nobody but itself can know."""
+    with start(1) as cluster:
+        calm = calm_run(cluster, workers=1, **RARE)
+        flipping, gate = flips_and_ends(cluster, 0, "stood", workers=2, workers_min=1)
+        joiner = cluster.worker("w1", 1, FAST_WORKER)
+        cluster.workers.append(joiner)
+        joiner.start()
+        wait_for("a second task", lambda: sum(task.uses_cadre for task in flipping.client.get(flipping.job).tasks) == 2)
+        gate.allow()
+        sentence = check_found_before(flipping, calm)
+        check_in("task 0 on worker w0 has another state than most replicas", sentence, "who")
+        check_in("replica 0 (task 0) does not hold in their variables what it held before that step", sentence, "what")
 
 
 def test_a_drill():

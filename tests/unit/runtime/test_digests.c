@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "common/base/fault.h"
 #include "common/base/files.h"
 #include "tests/lib/program.h"
 #include "training.h"
+#include "worker/library/runtime/digests/digests.h"
+#include "worker/library/runtime/digests/digests_part.h"
 #include "worker/library/runtime/state/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -129,6 +132,37 @@ static void the_one_that_is_not_as_most_is_named(void **state)
     *(float *)fault.other->components[4].value = 200;
     assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
         "replica 2 and 1 other do not hold in variable 'counted' what the other 3 hold");
+    cadre_strategy_release(strategy);
+}
+
+/* One that stood still, and holds something else now, may have passed that on to all others. */
+static void what_changed_where_it_stood_still_is_found(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct fault fault = variables_of(strategy);
+    strategy->digests->interval.fixed = 1;
+    assert_public_ok(run(strategy, &fault));
+    strategy->digests->stood = (struct verified){.position = 0, .digest = 4711};
+    assert_public_ok(run(strategy, &fault)); /* that step is applied */
+    strategy->digests->stood =
+        (struct verified){.position = 2, .digest = state_digest(&strategy->digests->hashes[0])};
+    assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
+        "differ after 2 steps: replica 0 and 1 other do not hold in their variables what they held "
+        "before that step when the job regrouped; look");
+    cadre_strategy_release(strategy);
+    /* One of several, when it was hashed where it stood. */
+    strategy = training_strategy(3);
+    fault = variables_of(strategy);
+    assert_public_ok(run(strategy, &fault));
+    struct verified *stood = &strategy->digests->stood;
+    stood->position = 1;
+    fault_arm("state_hash.flip", 1);
+    assert_int_equal(digests_at_end(strategy, &stood->digest, &(struct cadre_error){0}), CADRE_OK);
+    assert_true(fault_disarm());
+    assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
+        " does not hold in variable 'counted' what it held before that step when the job "
+        "regrouped");
     cadre_strategy_release(strategy);
 }
 
@@ -538,6 +572,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_that_are_the_same_go_on),
         cmocka_unit_test(of_two_that_differ_nobody_knows_who_is_right),
         cmocka_unit_test(the_one_that_is_not_as_most_is_named),
+        cmocka_unit_test(what_changed_where_it_stood_still_is_found),
         cmocka_unit_test(whatever_the_first_collective_is),
         cmocka_unit_test(what_differs_is_not_saved),
         cmocka_unit_test(what_differs_at_the_end_is_told),

@@ -8,6 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/digests/digests_part.h"
+#include "worker/library/runtime/digests/stood.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/replica/verified.h"
 #include "worker/library/runtime/state/checkpoint.h"
@@ -151,7 +152,7 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
             state_hash_share(strategy, &part->hashes[0], hashes);
         }
         CADRE_TRY(state_hash_own(strategy, replica->local, turn_of(strategy), hashes, error));
-        replica->digest = state_digest(hashes);
+        replica->digest = stood_tells(replica, state_digest(hashes));
         if (replica->local == 0) {
             /* Not what other parts did since the beginning, such as to copy a checkpoint. */
             part->took_us += clock_monotonic_us() - begun_us;
@@ -236,10 +237,11 @@ static cadre_status digest(
  * by the coordinator, with what all others tell. */
 static cadre_status still(cadre_strategy *strategy, struct cadre_error *error)
 {
-    uint64_t digest = 0;
+    struct verified *stood = &strategy->digests->stood;
     if (task_edge(strategy->task) == TASK_HALTS) {
-        CADRE_TRY(digests_at_end(strategy, &digest, error));
-        task_stand_here(strategy->task, digest);
+        stood->position = strategy_position(strategy);
+        CADRE_TRY(digests_at_end(strategy, &stood->digest, error));
+        task_stand_here(strategy->task, stood->digest);
     }
     return CADRE_OK;
 }

@@ -23,6 +23,9 @@ struct digests_part {
     uint64_t took_us;  /* the hashing itself, so far */
     size_t hashed;     /* bytes, of the newest that counts for the interval */
     uint64_t next;     /* a step from this position on is due; POSITION_NONE: none is */
+    /* Where it stood still last, and what each local replica held there; digest 0: nowhere. Until
+     * that step is applied it holds the same. */
+    struct verified stood;
     /* Replicas were found to differ, and nobody was told. Written by local replica 0, before it
      * returns. */
     bool found;

@@ -8,6 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/digests/digests_part.h"
+#include "worker/library/runtime/digests/stood.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -30,20 +31,51 @@ cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct 
 
 /* --- whose --- */
 
+/* What a replica tells of its state. */
+struct held {
+    uint64_t digest;
+    uint64_t changed; /* 1: it held something else where it stood still; else 0 */
+};
+
+/* What all told, and what is right of it: what most hold, or what those do that have not changed,
+ * for others may have got theirs from one that has. */
+struct holdings {
+    const struct held *held;
+    uint32_t count;
+    bool changed;      /* one has */
+    uint64_t majority; /* 0: there is none */
+};
+
+static bool is_wrong(const struct holdings *holdings, uint32_t i)
+{
+    CADRE_ASSERT(i < holdings->count);
+    return holdings->changed ? holdings->held[i].changed != 0
+                             : holdings->held[i].digest != holdings->majority;
+}
+
 /* The digest that more than half of the replicas hold; 0: there is none. */
-static uint64_t majority_of(const uint64_t *digests, uint32_t count)
+static uint64_t majority_of(const struct held *held, uint32_t count)
 {
     uint64_t candidate = 0;
     uint32_t votes = 0;
     uint32_t holders = 0;
     for (uint32_t i = 0; i < count; i++) {
-        candidate = votes == 0 ? digests[i] : candidate;
-        votes = digests[i] == candidate ? votes + 1 : votes - 1;
+        candidate = votes == 0 ? held[i].digest : candidate;
+        votes = held[i].digest == candidate ? votes + 1 : votes - 1;
     }
     for (uint32_t i = 0; i < count; i++) {
-        holders += digests[i] == candidate ? 1 : 0;
+        holders += held[i].digest == candidate ? 1 : 0;
     }
     return holders > count / 2 ? candidate : 0;
+}
+
+static struct holdings holdings_of(const struct held *held, uint32_t count)
+{
+    struct holdings holdings = {.held = held, .count = count, .majority = majority_of(held, count)};
+    for (uint32_t i = 0; i < count; i++) {
+        holdings.changed |= held[i].changed != 0;
+    }
+    return holdings;
 }
 
 static uint32_t slot_of(const cadre_strategy *strategy, uint32_t replica)
@@ -54,15 +86,15 @@ static uint32_t slot_of(const cadre_strategy *strategy, uint32_t replica)
                                           : strategy->environment->slot;
 }
 
-/* Tasks, each once, of replicas that do not hold the majority's. */
-static void list_culprits(const cadre_strategy *strategy, const uint64_t *digests,
-    uint64_t majority, struct divergence *divergence)
+/* Tasks, each once, of replicas that do not hold what is right. */
+static void list_culprits(
+    const cadre_strategy *strategy, const struct holdings *holdings, struct divergence *divergence)
 {
     uint32_t last = UINT32_MAX;
     divergence->culprit_count = 0;
-    for (uint32_t i = 0; i < strategy->replica_count && majority != 0; i++) {
+    for (uint32_t i = 0; i < holdings->count; i++) {
         uint32_t rank = i / strategy->local_replicas;
-        if (digests[i] == majority || rank == last ||
+        if (!is_wrong(holdings, i) || rank == last ||
             divergence->culprit_count == DIVERGENCE_CULPRITS_MAX) {
             continue;
         }
@@ -87,45 +119,53 @@ static const char *replica_text(
     return text;
 }
 
-/* The first of the others than replica 0's; there is one. */
-static uint32_t first_other(const uint64_t *digests, uint32_t count, uint64_t than)
+/* One that holds something else than replica 0; there is one. */
+static uint32_t first_other(const struct holdings *holdings)
 {
     uint32_t i = 0;
-    while (i + 1 < count && digests[i] == than) {
+    while (i + 1 < holdings->count && holdings->held[i].digest == holdings->held[0].digest) {
         i++;
     }
     return i;
 }
 
-static void say_culprits(const cadre_strategy *strategy, const uint64_t *digests, uint64_t majority,
+static void say_culprits(const cadre_strategy *strategy, const struct holdings *holdings,
     const char *what, char text[LIMIT_TEXT_BYTES])
 {
-    char first[REPLICA_TEXT_BYTES];
+    char room[REPLICA_TEXT_BYTES];
     char others[64] = "";
-    uint32_t count = strategy->replica_count;
+    uint32_t first = UINT32_MAX;
     uint32_t wrong = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        wrong += digests[i] != majority ? 1 : 0;
+    for (uint32_t i = 0; i < holdings->count; i++) {
+        first = first == UINT32_MAX && is_wrong(holdings, i) ? i : first;
+        wrong += is_wrong(holdings, i) ? 1 : 0;
     }
-    CADRE_ASSERT(wrong > 0 && wrong < count);
+    CADRE_ASSERT(wrong > 0 && (wrong < holdings->count || holdings->changed));
     if (wrong > 1) {
         snprintf(others, sizeof others, " and %u other%s", wrong - 1, wrong > 2 ? "s" : "");
     }
-    snprintf(text, LIMIT_TEXT_BYTES, "%s%s %s not hold in %s what the other %u hold",
-        replica_text(strategy, first_other(digests, count, majority), first), others,
-        wrong > 1 ? "do" : "does", what, count - wrong);
+    const char *which = replica_text(strategy, first, room);
+    const char *verb = wrong > 1 ? "do" : "does";
+    if (holdings->changed) {
+        snprintf(text, LIMIT_TEXT_BYTES,
+            "%s%s %s not hold in %s what %s held before that step when "
+            "the job regrouped",
+            which, others, verb, what, wrong > 1 ? "they" : "it");
+    } else {
+        snprintf(text, LIMIT_TEXT_BYTES, "%s%s %s not hold in %s what the other %u hold", which,
+            others, verb, what, holdings->count - wrong);
+    }
 }
 
-static void say_no_majority(const cadre_strategy *strategy, const uint64_t *digests,
+static void say_no_majority(const cadre_strategy *strategy, const struct holdings *holdings,
     const char *what, char text[LIMIT_TEXT_BYTES])
 {
     char first[REPLICA_TEXT_BYTES];
     char other[REPLICA_TEXT_BYTES];
-    uint32_t count = strategy->replica_count;
     snprintf(text, LIMIT_TEXT_BYTES,
         "%s and %s do not hold the same in %s, and no state is that of most replicas",
-        replica_text(strategy, 0, first),
-        replica_text(strategy, first_other(digests, count, digests[0]), other), what);
+        replica_text(strategy, 0, first), replica_text(strategy, first_other(holdings), other),
+        what);
 }
 
 /* --- finding out --- */
@@ -156,40 +196,40 @@ static cadre_status find_tensor(cadre_replica *replica, const struct state_hashe
     return CADRE_OK;
 }
 
-/* What all replicas hold; *ret_digests[replica_count] is the caller's to free. */
-static cadre_status gather(cadre_replica *replica, uint64_t digest, const struct mesh_note *note,
-    uint64_t **ret_digests, struct cadre_error *error)
+/* What all replicas hold; *ret_held[replica_count] is the caller's to free. */
+static cadre_status gather(cadre_replica *replica, const struct held *own,
+    const struct mesh_note *note, struct held **ret_held, struct cadre_error *error)
 {
     const cadre_strategy *strategy = replica->strategy;
     uint32_t count = strategy->replica_count;
     CADRE_FREE_AT_EXIT size_t *sizes = calloc(count, sizeof *sizes);
-    *ret_digests = calloc(count, sizeof **ret_digests);
-    if (sizes == NULL || *ret_digests == NULL) {
+    *ret_held = calloc(count, sizeof **ret_held);
+    if (sizes == NULL || *ret_held == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the digests of %u replicas", count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        sizes[i] = sizeof digest;
+        sizes[i] = sizeof *own;
     }
     return strategy->mesh->ops->all_gather(
-        strategy->mesh, replica->local, &digest, sizeof digest, sizes, *ret_digests, note, error);
+        strategy->mesh, replica->local, own, sizeof *own, sizes, *ret_held, note, error);
 }
 
-static void describe(const cadre_strategy *strategy, const uint64_t *digests, uint32_t tensor,
+static void describe(const cadre_strategy *strategy, const struct held *held, uint32_t tensor,
     struct divergence *ret_divergence, char text[LIMIT_TEXT_BYTES])
 {
     char room[STATE_TENSOR_TEXT_BYTES];
     const char *what =
         tensor == UINT32_MAX ? "their variables" : state_tensor_text(strategy, tensor, room);
-    uint64_t majority = majority_of(digests, strategy->replica_count);
+    const struct holdings holdings = holdings_of(held, strategy->replica_count);
     const struct verified *verified = &strategy->step.verified;
     *ret_divergence = (struct divergence){.position = strategy_position(strategy),
         .verified = verified->digest != 0 ? verified->position : strategy->roster.resume};
-    list_culprits(strategy, digests, majority, ret_divergence);
-    if (majority != 0) {
-        say_culprits(strategy, digests, majority, what, text);
+    if (holdings.majority != 0 || holdings.changed) {
+        list_culprits(strategy, &holdings, ret_divergence);
+        say_culprits(strategy, &holdings, what, text);
     } else {
-        say_no_majority(strategy, digests, what, text);
+        say_no_majority(strategy, &holdings, what, text);
     }
 }
 
@@ -198,15 +238,18 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
     cadre_strategy *strategy = replica->strategy;
     struct digests_part *part = strategy->digests;
     const struct state_hashes *hashes = &part->hashes[replica->local];
-    CADRE_FREE_AT_EXIT uint64_t *digests = NULL;
+    uint64_t digest = state_digest(hashes);
+    const struct held own = {
+        .digest = digest, .changed = stood_otherwise(strategy, digest) ? 1 : 0};
+    CADRE_FREE_AT_EXIT struct held *held = NULL;
     uint32_t tensor = UINT32_MAX;
     struct divergence divergence;
     char text[LIMIT_TEXT_BYTES];
     const struct mesh_note note = {.key = collective_key(KEY_FIND, strategy_position(strategy)),
         .text = "a replica looks for what differs in its state"};
-    CADRE_TRY(gather(replica, state_digest(hashes), &note, &digests, error));
+    CADRE_TRY(gather(replica, &own, &note, &held, error));
     CADRE_TRY(find_tensor(replica, hashes, &note, &tensor, error));
-    describe(strategy, digests, tensor, &divergence, text);
+    describe(strategy, held, tensor, &divergence, text);
     if (replica->local == 0) {
         part->divergence = divergence;
         snprintf(part->text, sizeof part->text, "%s", text);

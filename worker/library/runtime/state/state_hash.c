@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/device_hash.h"
 #include "worker/library/device/memory_hash.h"
@@ -276,7 +277,11 @@ cadre_status state_hash_all(const cadre_strategy *strategy, uint32_t local,
 {
     CADRE_TRY(state_hash_prepare(strategy, hashes, error));
     CADRE_TRY(state_hash_shared(strategy, whole, hashes, error));
-    return state_hash_own(strategy, local, whole, hashes, error);
+    CADRE_TRY(state_hash_own(strategy, local, whole, hashes, error));
+    if (fault_point("state_hash.flip")) { /* memory that goes wrong when it was hashed */
+        *(uint8_t *)strategy->variables->list[0]->components[local].value ^= 1;
+    }
+    return CADRE_OK;
 }
 
 uint64_t state_digest(const struct state_hashes *hashes)
