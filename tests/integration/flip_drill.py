@@ -17,14 +17,15 @@ RESUMED = re.compile(r"all tasks began again(?: from the checkpoint of step (\d+
 
 
 class Churn:
-    """Workers come and go, and tasks die, while an elastic job trains. Never so many at once that one task is left: it
-    could not tell that its state differs."""
+    """Workers come and go, and tasks die, while an elastic job trains, those in whose memory a bit has flipped not
+    less than others. Never so many at once that one task is left: it could not tell that its state differs."""
 
     def __init__(self, cluster, draw):
         self.cluster = cluster
         self.client = cluster.client
         self.draw = draw
         self.done = collections.Counter()
+        self.killed = set()  # processes of this job
 
     def drained(self):
         return [worker.name for worker in self.client.workers() if worker.drained_by]
@@ -56,20 +57,19 @@ class Churn:
             self.act_now(flipping)
 
     def act_now(self, flipping):
-        """Nobody in whose memory a bit has flipped goes before it is found: what its steps made of it is everywhere,
-        and nobody would be left who holds something else."""
         info = self.client.get(flipping.job)
-        flipped = {seen.pid for seen in flipping.seen().values()}
+        pids = {seen.pid for seen in flipping.seen().values()}
         tasks = [task for task in info.tasks if task.pid > 0]
-        may_go = [task for task in tasks if task.pid not in flipped]
-        kinds = ["kill", "leave", "replace"] if may_go and info.roster == len(tasks) > LEAST else []
+        flipped = [task for task in tasks if task.pid in pids]
+        kinds = ["kill", "leave", "replace"] if info.roster == len(tasks) > LEAST else []
         kinds += ["join"] if info.roster < MOST else []
         if info.state != RUNNING or not kinds:
             return
         kind = self.draw.choice(kinds)
-        task = self.draw.choice(may_go) if may_go else None
-        self.done[kind] += 1
+        task = self.draw.choice(flipped if flipped and self.draw.randrange(3) > 0 else tasks)
+        self.done[kind + (" of one that flipped" if task in flipped and kind != "join" else "")] += 1
         if kind == "kill":
+            self.killed.add(task.pid)
             os.kill(task.pid, signal.SIGKILL)
         if kind in ("join", "replace"):
             self.undrain(1)
@@ -92,6 +92,7 @@ class Drill:
         self.found = collections.Counter()
         self.why = collections.Counter()    # by explanation, of those that were not found
         self.late = collections.Counter()   # steps from the flip to where it was found
+        self.unknown = collections.Counter()  # by end, of jobs in which nobody could find one
         self.wrong = []
 
     def flips_of(self, tasks, replicas, every):
@@ -116,6 +117,7 @@ class Drill:
         flips = self.flips_of(tasks, replicas, every)
         fields = {"workers_min": LEAST, "pace": self.draw.choice((5, 10))} if elastic else \
             {"pace": self.draw.choice((0, 1, 2, 3))}
+        self.churn.killed.clear()
         if elastic:
             self.churn.leave_room(self.draw.randrange(LEAST + 1, MOST + 1))
         flipping = Flipping(self.cluster, f"late={LATE}", flips=flips, verify=every, workers=tasks, replicas=replicas,
@@ -125,7 +127,8 @@ class Drill:
         for position in sorted(self.draw.sample(range(4, STEPS - 10), 3)) if elastic else ():
             self.churn.act(flipping, position)
         self.churn.undrain(len(self.cluster.workers))
-        problems = self.judge(flipping, flips, every) + self.ends(flipping)
+        problems = self.judge(flipping, flips, every)
+        problems += self.ends(flipping, self.beyond_finding(flipping))
         if problems:
             said = f"job {flipping.job} {shape} --verify-state {every} checkpoint_every={checkpoint}: " \
                    f"{' '.join(map(str, flips))}: {'; '.join(problems)}"
@@ -133,7 +136,14 @@ class Drill:
             self.wrong.append(said)
         self.churn.undrain(len(self.cluster.workers))
 
-    def ends(self, flipping):
+    def beyond_finding(self, flipping):
+        """From which step on a wrong value may be in the sums of all, and nobody holds another state: a task was killed,
+        or took over the state of another, before its own was compared. STEPS: from none on."""
+        return min((seen.made for seen in flipping.seen().values()
+                    if seen.pid in self.churn.killed or seen.end == "received"), default=STEPS)
+
+    def ends(self, flipping, unknown):
+        """Up to step `unknown` all is right; and behind it, if there is no such step."""
         info = flipping.client.get(flipping.job)
         if info.state != SUCCEEDED:
             return [f"it ended with {info.code}: {info.message}"]
@@ -141,8 +151,11 @@ class Drill:
         self.published += len(left)
         if STEPS not in left:
             return ["its last checkpoint is missing"]
-        return [f"the checkpoint of step {position} is wrong" for position in sorted(left)
-                if position in self.calm and left[position] != self.calm[position]]
+        wrong = [position for position in sorted(left)
+                 if position in self.calm and left[position] != self.calm[position]]
+        if unknown < STEPS:
+            self.unknown["wrong" if wrong else "right"] += 1
+        return [f"the checkpoint of step {position} is wrong" for position in wrong if position <= unknown]
 
     def judge(self, flipping, flips, every):
         """Each flip that was made was found in time, or one of few explanations holds of it; nothing else was found."""
@@ -195,6 +208,8 @@ class Drill:
             return "its step was undone"
         if seen.end == "received":
             return "its task got the state of another"
+        if seen.pid in self.churn.killed:
+            return "its task was killed"
         if seen.end == "ended" and flip.place == "thread":
             return "made after the last comparison"
         if len(seen.stays) <= every + 1 and any(seen.made <= position for position, _ in found):
@@ -208,4 +223,5 @@ class Drill:
         return (f"{self.flips} flips in {sum(self.jobs.values())} jobs ({counts(self.jobs)}; "
                 f"{counts(self.churn.done)}), {sum(self.found.values())} found ({places}); not found "
                 f"{{{counts(self.why)}}}; steps from flip to find {{{counts(self.late)}}}; "
-                f"{self.published} checkpoints, {len(self.wrong)} problems")
+                f"{self.published} checkpoints, {len(self.wrong)} problems; ends of jobs in which nobody could find one "
+                f"{{{counts(self.unknown)}}}")
