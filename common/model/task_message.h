@@ -161,8 +161,11 @@ struct task_report {
     const char *text;  /* what failed; "" for orderly ones */
     bool begun;      /* the program has begun step `position`: it waits for it, or was inside it */
     uint32_t stream; /* when begun: of that step */
-    uint64_t digest; /* of FINISHED, and of HALT where that is a STOP: of the state, which no later
-                        step compares; 0: not known */
+    uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
+    /* The newest verified position that it knows of in this generation, plus 1: when a member is
+     * lost, or takes over the state of another, the job is to go on from what is verified. 0: it
+     * goes on from where it stands, for all that is known that is right. */
+    uint64_t trusts;
     struct divergence divergence; /* of DIVERGED */
 };
 

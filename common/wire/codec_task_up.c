@@ -73,6 +73,7 @@ static void fill_report(
     wire->begun = report->begun;
     wire->stream = report->begun ? report->stream : 0;
     wire->digest = report->digest;
+    wire->trusts = report->trusts;
     if (report->reason == REPORT_DIVERGED) {
         cadre__v1__divergence__init(&storage->divergence);
         storage->divergence.position = report->divergence.position;
@@ -278,6 +279,7 @@ static void take_report(
         .stream =
             take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
         .digest = wire->digest,
+        .trusts = wire->trusts,
     };
     if (ret_report->reason == REPORT_DIVERGED) {
         take_divergence(taker, wire->divergence, &ret_report->divergence);

@@ -143,8 +143,11 @@ bool environment_options_make(const struct invocation *invocation,
 }
 
 bool environment_options_verify(const struct invocation *invocation, const char *verify_state,
-    struct environment_list *list, int *ret_exit)
+    bool verify_losses, struct environment_list *list, int *ret_exit)
 {
+    if (verify_losses && !put(list, strdup("CADRE_VERIFY_LOSSES=on"))) {
+        return no_memory(invocation, ret_exit);
+    }
     if (verify_state == NULL) {
         return true;
     }

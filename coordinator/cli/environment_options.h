@@ -15,10 +15,10 @@ struct environment_list {
 bool environment_options_make(const struct invocation *invocation,
     const struct option_list *entries, const struct option_list *files,
     struct environment_list *ret_list, int *ret_exit);
-/* --verify-state: what a task hears as CADRE_VERIFY_STATE, whatever the lists above said. NULL:
- * nothing. False as above. */
+/* --verify-state and --verify-losses: what a task hears as CADRE_VERIFY_STATE and
+ * CADRE_VERIFY_LOSSES, whatever the lists above said. NULL, false: nothing. False as above. */
 bool environment_options_verify(const struct invocation *invocation, const char *verify_state,
-    struct environment_list *list, int *ret_exit);
+    bool verify_losses, struct environment_list *list, int *ret_exit);
 void environment_list_free(struct environment_list *list);
 
 #endif

@@ -25,6 +25,7 @@ struct submit_options {
     uint64_t wait_us;
     uint64_t stall_us;
     char *verify_state;
+    bool verify_losses;
     uint64_t checkpoint_every;
     uint64_t checkpoints_kept;
     char *checkpoint_folder;

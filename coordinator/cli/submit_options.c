@@ -133,6 +133,12 @@ static const struct option_row rows[] = {
         .metavar = "N|off",
         .help = "Compare the states of all replicas each N steps, or not at all. Default: as often "
                 "as costs a hundredth of the training's time."},
+    {.name = "verify-losses",
+        .type = OPTION_FLAG,
+        ROW(verify_losses),
+        .help = "When a task is lost, go on from the newest state that was compared, which is most "
+                "often a checkpoint's. Without it the others go on where they stand, and what the "
+                "lost task gave since the last comparison is taken as right."},
     {.name = "checkpoint-every",
         .type = OPTION_U64,
         ROW(checkpoint_every),
@@ -304,8 +310,8 @@ bool submit_request_make(
         !parse_restore(invocation, values->restore, &restore_from, &restore_step, ret_exit) ||
         !environment_options_make(invocation, &values->environment, &values->environment_files,
             &ret_request->environment, ret_exit) ||
-        !environment_options_verify(
-            invocation, values->verify_state, &ret_request->environment, ret_exit)) {
+        !environment_options_verify(invocation, values->verify_state, values->verify_losses,
+            &ret_request->environment, ret_exit)) {
         return false;
     }
     struct crew crew;

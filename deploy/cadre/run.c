@@ -26,6 +26,7 @@ struct run_options {
     uint64_t grace_us;
     uint64_t max_restarts;
     char *verify_state;
+    bool verify_losses;
     uint64_t checkpoint_every;
     uint64_t checkpoints_kept;
     char *checkpoint_folder;
@@ -98,6 +99,12 @@ static const struct option_row rows[] = {
         .metavar = "N|off",
         .help = "Compare the states of all replicas each N steps, or not at all. Default: as often "
                 "as costs a hundredth of the training's time."},
+    {.name = "verify-losses",
+        .type = OPTION_FLAG,
+        ROW(verify_losses),
+        .help = "When a task is lost, go on from the newest state that was compared, which is most "
+                "often a checkpoint's. Without it the others go on where they stand, and what the "
+                "lost task gave since the last comparison is taken as right."},
     {.name = "checkpoint-every",
         .type = OPTION_U64,
         ROW(checkpoint_every),
@@ -251,7 +258,8 @@ static int run_program(const struct invocation *invocation)
     struct environment_list environment = {0};
     if (!environment_options_make(
             invocation, &values->environment, &no_files, &environment, &code) ||
-        !environment_options_verify(invocation, values->verify_state, &environment, &code)) {
+        !environment_options_verify(
+            invocation, values->verify_state, values->verify_losses, &environment, &code)) {
         environment_list_free(&environment);
         return code;
     }

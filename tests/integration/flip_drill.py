@@ -66,7 +66,7 @@ class Churn:
         if info.state != RUNNING or not kinds:
             return
         kind = self.draw.choice(kinds)
-        task = self.draw.choice(flipped if flipped and self.draw.randrange(3) > 0 else tasks)
+        task = self.draw.choice(flipped if flipped and self.draw.randrange(3) > 0 else tasks) if tasks else None
         self.done[kind + (" of one that flipped" if task in flipped and kind != "join" else "")] += 1
         if kind == "kill":
             self.killed.add(task.pid)
@@ -115,20 +115,21 @@ class Drill:
         every = self.draw.randrange(1, 6)
         checkpoint = self.draw.choice((3, 4, 5, 7))
         flips = self.flips_of(tasks, replicas, every)
-        fields = {"workers_min": LEAST, "pace": self.draw.choice((5, 10))} if elastic else \
+        losses = elastic and self.draw.randrange(2) == 0
+        fields = {"workers_min": LEAST, "pace": self.draw.choice((5, 10)), "losses": losses} if elastic else \
             {"pace": self.draw.choice((0, 1, 2, 3))}
         self.churn.killed.clear()
         if elastic:
             self.churn.leave_room(self.draw.randrange(LEAST + 1, MOST + 1))
         flipping = Flipping(self.cluster, f"late={LATE}", flips=flips, verify=every, workers=tasks, replicas=replicas,
                             checkpoint_every=checkpoint, **fields)
-        shape = f"{LEAST}:{MOST}" if elastic else f"{tasks}x{replicas}"
+        shape = f"{LEAST}:{MOST}{' --verify-losses' if losses else ''}" if elastic else f"{tasks}x{replicas}"
         self.jobs[shape] += 1
         for position in sorted(self.draw.sample(range(4, STEPS - 10), 3)) if elastic else ():
             self.churn.act(flipping, position)
         self.churn.undrain(len(self.cluster.workers))
         problems = self.judge(flipping, flips, every)
-        problems += self.ends(flipping, self.beyond_finding(flipping))
+        problems += self.ends(flipping, STEPS if losses else self.beyond_finding(flipping))
         if problems:
             said = f"job {flipping.job} {shape} --verify-state {every} checkpoint_every={checkpoint}: " \
                    f"{' '.join(map(str, flips))}: {'; '.join(problems)}"

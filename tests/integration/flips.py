@@ -55,7 +55,8 @@ class Seen:
 class Flipping:
     """One job of the flipper, in whose memory these bits flip."""
 
-    def __init__(self, cluster, *arguments, flips=(), steps=STEPS, pace=2, verify=EVERY, **fields):
+    def __init__(self, cluster, *arguments, flips=(), steps=STEPS, pace=2, verify=EVERY, losses=False,
+                 **fields):
         self.cluster = cluster
         self.client = cluster.client
         self.flips = flips
@@ -64,7 +65,7 @@ class Flipping:
         os.chmod(self.folder, 0o777)  # tasks run as another user when we are root
         self.job = self.client.submit(flipper(), name="flipper", arguments=[
             f"steps={steps}", f"pace={pace}", f"flips={self.folder}", *map(str, flips), *arguments],
-            environment=[f"CADRE_VERIFY_STATE={verify}"], **{
+            environment=[f"CADRE_VERIFY_STATE={verify}", *(["CADRE_VERIFY_LOSSES=on"] if losses else [])], **{
                 "workers": 3, "max_restarts": 100, "checkpoint_every": CHECKPOINT, "checkpoints_kept": 1000, **fields})
 
     def seen(self):

@@ -4,6 +4,7 @@ end is another one.
 
 CADRE_TEST_FLIPS and CADRE_TEST_SEED draw more of them, and others: CADRE_TEST_FLIPS=1000 test_divergence.py drill."""
 import os
+import signal
 
 from client import FAILED
 from flip_drill import Drill
@@ -209,6 +210,29 @@ def test_who_gives_its_state_flips_where_it_stands():
         sentence = check_found_before(flipping, calm)
         check_in("task 0 on worker w0 has another state than most replicas", sentence, "who")
         check_in("replica 0 (task 0) does not hold in their variables what it held before that step", sentence, "what")
+
+
+def test_who_is_lost_has_flipped():
+    """Nobody compares what it held since the last time: taken as right, or, with --verify-losses, not gone on from."""
+    with start(3) as cluster:
+        calm = calm_run(cluster, workers=3, **RARE)
+        for losses in (False, True):
+            flipping, gate = flips_and_ends(cluster, 1, workers=3, losses=losses)
+            generation = flipping.client.get(flipping.job).generation
+            os.kill(flipping.seen()[0].pid, signal.SIGKILL)
+            flipping.client.watch_until(flipping.job, lambda info, than=generation: info.generation > than, "the next")
+            note = flipping.client.get(flipping.job).message
+            gate.allow()
+            flipping.end()
+            check_equal(flipping.found(), [], "what was found")
+            if losses:
+                flipping.check_end(calm)
+                check_in("; what it held was not compared, so all tasks began again from the checkpoint of step 100",
+                         note, "what followed")
+            else:
+                left, wanted = flipping.checkpoints(), calm.checkpoints()
+                check(left[100] == wanted[100], "what was compared before is wrong")
+                check(left[200] != wanted[200], "what the task that was lost had given to the sums has gone")
 
 
 def test_a_drill():

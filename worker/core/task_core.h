@@ -84,6 +84,8 @@ struct task_core {
     struct verified verified; /* the newest in this generation */
     bool verified_told;       /* an arrival told it */
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
+    bool verifies_losses;     /* set by the shell: the job is to go on from what is verified when a
+                                 member is lost */
     struct divergence divergence; /* of REPORT_DIVERGED */
     struct task_part part;        /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];

@@ -180,6 +180,9 @@ void task_say_report(struct task_core *core, struct task_actions *out)
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
             .digest = task_is_orderly(core->reason) ? core->digest : 0,
+            .trusts = !core->verifies_losses       ? 0
+                      : core->verified.digest != 0 ? core->verified.position + 1
+                                                   : 1,
         };
         if (core->reason == REPORT_DIVERGED) {
             up->report.divergence = core->divergence;

@@ -18,6 +18,7 @@
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/wanting.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
@@ -72,8 +73,10 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
     text_add_u64(&text, position);
 }
 
-void regroup_anew(struct core *core, struct job *job)
+/* `why`: "", or why those that have a state do not go on from it. */
+static void begin_anew(struct core *core, struct job *job, const char *why)
 {
+    bool voided = crew_is(&job->crew) || job->diverged;
     CADRE_ASSERT(job->outcome == 0);
     if (preempt_stops(job)) {
         preempt_unsaved(core, job, job->reason);
@@ -81,9 +84,8 @@ void regroup_anew(struct core *core, struct job *job)
     }
     struct text text = text_begin(job->note, sizeof(job->note));
     text_add(&text, job->reason);
-    text_add(&text, crew_is(&job->crew) || job->diverged
-                        ? "; all tasks began again"
-                        : "; no state was left, so all tasks began again");
+    text_add(&text, why[0] == '\0' && !voided ? "; no state was left" : why);
+    text_add(&text, voided ? "; all tasks began again" : ", so all tasks began again");
     if (job->has_checkpoint) {
         text_add(&text, " from the checkpoint of step ");
         text_add_u64(&text, job->checkpoint.position);
@@ -92,6 +94,11 @@ void regroup_anew(struct core *core, struct job *job)
     }
     disband(core, job, DISMISSED_RESET);
     CADRE_ASSERT(job->phase == PHASE_JOIN && job->roster == 0);
+}
+
+void regroup_anew(struct core *core, struct job *job)
+{
+    begin_anew(core, job, "");
 }
 
 /* All that there will be for now have said hello. */
@@ -241,9 +248,12 @@ static void decide_collected(struct core *core, struct job *job)
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
-    /* Nobody knows which of the states that differ is right; attendants are of one generation. */
-    if (edge.source == NONE || job->diverged || crew_is(&job->crew)) {
-        regroup_anew(core, job);
+    /* Nobody knows which of the states that differ is right, or whether what a member that is gone
+     * gave to all was, where that is to be known; attendants are of one generation. */
+    bool unsure = edge.source != NONE && verified_lacks(core, job, edge.position);
+    if (edge.source == NONE || job->diverged || crew_is(&job->crew) || unsure) {
+        bool voided = job->diverged || crew_is(&job->crew);
+        begin_anew(core, job, unsure && !voided ? "; what it held was not compared" : "");
         return;
     }
     if (edge.position < job->resume) {

@@ -144,6 +144,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     task->begun = report->begun;
     task->stream = report->stream;
     task->digest = report->digest;
+    task->trusts = report->trusts;
     recount(job, task);
     CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
 }
@@ -187,6 +188,7 @@ void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t ran
     task->reported = false;
     task->finished = false;
     task->digest = 0;
+    task->trusts = 0;
     recount(job, task);
     job_party(core, job, task->party)->members++;
 }

@@ -6,8 +6,10 @@
  * members say again what they know. */
 #include "coordinator/core/facts/verified.h"
 
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
+#include "coordinator/core/state/states.h"
 
 #define RECORDED_EACH_US UINT64_C(60000000)
 
@@ -117,4 +119,25 @@ void verified_restore(struct job *job, const struct core_restore_job *restore)
         job->verified = saved;
     }
     job->verified_recorded = job->verified.position;
+}
+
+bool verified_lacks(const struct core *core, const struct job *job, uint64_t position)
+{
+    uint64_t verified = is_known(&job->verified) ? job->verified.position : 0;
+    uint32_t holders = 0;
+    bool asked = false;
+    CADRE_ASSERT(job->reported == job->present);
+    for (uint32_t slot = 0; slot < job->tasks; slot++) {
+        const struct task *task = job_task(core, job, slot);
+        if (!task_is_usable(task) || task->rank == NONE || !task->reported) {
+            continue;
+        }
+        bool known = task->trusts > 0 && task->trusts - 1 > verified &&
+                     task->trusts - 1 <= job->released; /* its arrival is on its way */
+        verified = known ? task->trusts - 1 : verified;
+        asked |= task->trusts > 0;
+        holders += task_holds_state(job, task) && task->position == position;
+    }
+    CADRE_ASSERT(holders <= job->roster);
+    return asked && position > verified && holders < job->roster;
 }

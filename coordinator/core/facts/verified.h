@@ -24,4 +24,10 @@ void verified_published(struct job *job);
 /* After a start of the coordinator. */
 void verified_restore(struct job *job, const struct core_restore_job *restore);
 
+/* Whether a job whose members all reported may not go on from `position`, the highest where one
+ * stands: they want it to go on from what is verified, nothing so late is, and a member is gone, or
+ * stands elsewhere and would take over another's state, so that nobody will compare what it held.
+ */
+bool verified_lacks(const struct core *core, const struct job *job, uint64_t position);
+
 #endif

@@ -163,6 +163,7 @@ struct task {
     uint32_t stream;
     uint64_t position;
     uint64_t digest; /* of its state there, when it stands there in order; 0: not known */
+    uint64_t trusts; /* as reported (struct task_report) */
     uint32_t join_stream;
     /* facts/health.c: whom it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;

@@ -502,6 +502,62 @@ static void who_gives_its_state_is_compared_before(void **state)
     }
 }
 
+static void freezes_trusting(struct script *s, uint32_t slot, uint64_t position, uint64_t trusts)
+{
+    report(s, link_of(s, slot), 1, slot,
+        &(struct task_report){.position = position,
+            .clean = true,
+            .reason = REPORT_ABORT,
+            .begun = true,
+            .stream = 1,
+            .trusts = trusts});
+}
+
+/* What it gave to the sums since the last comparison is in the states of all others: they go on
+ * where they stand, or, if that is asked for, from what is verified. */
+static void what_a_lost_task_gave_was_not_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t trusts;   /* 4 is verified; of the others' next arrivals some are on their way */
+        uint64_t position; /* of the one; the other one stands at 6 */
+        bool anew;
+    } cases[] = {{0, 6, false}, {5, 6, true}, {1, 6, true}, {7, 6, false}, {7, 5, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct script *s = stage_three(2);
+        gone(s, 2, 1, 1, 0, 9, "");
+        freezes_trusting(s, 0, 6, cases[i].trusts);
+        freezes_trusting(s, 2, cases[i].position, cases[i].trusts);
+        bool reset = strstr(s->transcript, "reset\n") != NULL;
+        assert_true(reset == cases[i].anew);
+        assert_int_equal(job_view(s, 1).restarts, 1);
+        if (reset) {
+            collected(s, 2, 1, 1);
+            begin_again(s, 12);
+            assert_non_null(strstr(script_job_text(s, 1),
+                "; what it held was not compared, so all tasks began again from the checkpoint of "
+                "step 4"));
+        }
+        script_close(s);
+    }
+}
+
+/* Nobody is gone: each is compared with the others again. Unless one takes over another's state. */
+static void who_lost_its_peers_is_compared_later(void **state)
+{
+    (void)state;
+    for (uint64_t behind = 0; behind < 2; behind++) {
+        struct script *s = stage_three(2);
+        peer_error(s, 1, 1, 0, 6);
+        freezes_trusting(s, 0, 6, 5);
+        freezes_trusting(s, 1, 6 - behind, 5);
+        freezes_trusting(s, 2, 6, 5);
+        assert_true((strstr(s->transcript, "reset\n") != NULL) == (behind > 0));
+        assert_true((strstr(s->transcript, "plan g2 from 6 of 0 1 2") != NULL) == (behind == 0));
+        script_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -524,6 +580,8 @@ int main(void)
         cmocka_unit_test(a_stop_whose_states_differ_saves_nothing),
         cmocka_unit_test(who_leaves_is_compared_before),
         cmocka_unit_test(who_gives_its_state_is_compared_before),
+        cmocka_unit_test(what_a_lost_task_gave_was_not_compared),
+        cmocka_unit_test(who_lost_its_peers_is_compared_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -308,7 +308,19 @@ static cadre_status read_places(struct environment *environment, struct cadre_er
 static cadre_status read_verify(struct environment *environment, struct cadre_error *error)
 {
     const char *text = getenv("CADRE_VERIFY_STATE");
+    const char *losses = getenv("CADRE_VERIFY_LOSSES");
     environment->verify_off = text != NULL && strcmp(text, "off") == 0;
+    environment->verify_losses = losses != NULL && strcmp(losses, "on") == 0;
+    if (losses != NULL && !environment->verify_losses && strcmp(losses, "off") != 0) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_VERIFY_LOSSES is '%.*s'; set it to on or off, or unset it", VALUE_SHOWN, losses);
+    }
+    if (environment->verify_losses && environment->verify_off) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "CADRE_VERIFY_LOSSES is on and CADRE_VERIFY_STATE is off: what is not compared is "
+            "never "
+            "verified; unset one of them");
+    }
     if (text == NULL || environment->verify_off) {
         return CADRE_OK;
     }

@@ -55,6 +55,9 @@
  *     CADRE_VERIFY_STATE
  *                       steps from one comparison of the replicas' states to the next, or off;
  *                       absent: as often as costs a hundredth of the training's time
+ *     CADRE_VERIFY_LOSSES
+ *                       on: when a task is lost the job goes on from the newest state that was
+ *                       compared, which is a checkpoint's unless it stands there; default off
  *
  *     CADRE_BACKTRACE   0: a crash is not told on stderr (worker/library/crash); default 1
  *
@@ -120,6 +123,7 @@ struct environment {
     uint64_t cluster_wait_us;
     uint64_t cluster_grace_us;
     bool verify_off;       /* the replicas' states are not compared */
+    bool verify_losses;    /* when a task is lost the job goes on from what was compared */
     uint64_t verify_every; /* steps; 0: as measured */
     bool backtrace;        /* of a crash */
     bool preemption;       /* SIGTERM is a notice */

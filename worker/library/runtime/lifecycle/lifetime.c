@@ -64,8 +64,12 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
     CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
     CADRE_TRY(strategy->by_default ? session_local_open(0, &session, error)
                                    : program_take_session(&session, error));
-    return membership_open(
-        session, address, strategy->local_replicas, NULL, &strategy->task, error);
+    CADRE_TRY(
+        membership_open(session, address, strategy->local_replicas, NULL, &strategy->task, error));
+    if (strategy->environment->verify_losses) {
+        task_verify_losses(strategy->task);
+    }
+    return CADRE_OK;
 }
 
 static cadre_status open_strategy(cadre_strategy *strategy, struct cadre_error *error)

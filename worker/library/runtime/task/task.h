@@ -44,6 +44,9 @@ struct task;
 cadre_status task_open(struct session *session, const struct task_identity *identity,
     struct task **ret_task, struct cadre_error *error);
 
+/* When a member is lost the job is to go on from what is verified. Once, before a strategy runs. */
+void task_verify_losses(struct task *task);
+
 /* Ends the session. No other function may be running. NULL is allowed. */
 void task_close(struct task *task);
 
