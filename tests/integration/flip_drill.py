@@ -109,10 +109,15 @@ class Drill:
             position += apart + self.draw.randrange(0, 12) + (20 if place == "thread" else 0)
         return flips
 
+    def places_of_churn(self, flips):
+        """Most often soon after a bit has flipped, before that is compared."""
+        behind = [flip.position + 1 for flip in flips if flip.position < STEPS - 12]
+        return sorted({*behind, *self.draw.sample(range(4, STEPS - 10), 3 - len(behind))})
+
     def once(self):
         elastic = self.draw.randrange(4) == 0
         tasks, replicas = (MOST, self.draw.choice((1, 1, 2))) if elastic else self.draw.choice(SHAPES)
-        every = self.draw.randrange(1, 6)
+        every = self.draw.randrange(6, 12) if elastic else self.draw.randrange(1, 6)
         checkpoint = self.draw.choice((3, 4, 5, 7))
         flips = self.flips_of(tasks, replicas, every)
         losses = elastic and self.draw.randrange(2) == 0
@@ -125,7 +130,7 @@ class Drill:
                             checkpoint_every=checkpoint, **fields)
         shape = f"{LEAST}:{MOST}{' --verify-losses' if losses else ''}" if elastic else f"{tasks}x{replicas}"
         self.jobs[shape] += 1
-        for position in sorted(self.draw.sample(range(4, STEPS - 10), 3)) if elastic else ():
+        for position in self.places_of_churn(flips) if elastic else ():
             self.churn.act(flipping, position)
         self.churn.undrain(len(self.cluster.workers))
         problems = self.judge(flipping, flips, every)

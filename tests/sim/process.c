@@ -307,6 +307,7 @@ static void born(struct sim *sim, uint32_t index)
     }
     task_core_init(&process->core, process->ref.slot, process->ref.incarnation, plan->replicas,
         index, "virtual");
+    process->core.verifies_losses = values_verify_losses(sim, &sim->jobs[process->job]);
     later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
     const struct agent *agent = &sim->agents[process->agent];
     if (!agent->adopts || (agent->alive && agent->life == process->life)) {

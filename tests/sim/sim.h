@@ -547,6 +547,8 @@ void checkpoint_name(uint8_t *sha256, const struct state *state);
 /* Whether the job's tasks compare their values. */
 bool values_count(const struct sim *sim, const struct job *job);
 /* 0: they do not. */
+/* And whether it goes on from what they have compared when a task is lost. */
+bool values_verify_losses(const struct sim *sim, const struct job *job);
 uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
 void value_flips(struct sim *sim, struct process *process);
 void value_agreed(struct sim *sim, uint32_t process);

@@ -65,7 +65,10 @@ extern "C" {
  * variables that no step writes each comparison looks at an eighth, so that all of them are
  * compared within eight; and at all where a checkpoint is taken. By hand a difference is DATA_LOSS,
  * from the collective where it was found and all that follows; it names the replica that is not as
- * most, and what differs. In a job all tasks are started again from the newest checkpoint.
+ * most, and what differs. In a job all tasks are started again from the newest checkpoint. Who
+ * joins or leaves a job is compared before. What a task held that is lost is not:
+ * CADRE_VERIFY_LOSSES=on has the job go on from what was compared, most often a checkpoint, instead
+ * of where the others stand.
  * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in TF_CONFIG;
  * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
  * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both

@@ -202,11 +202,17 @@ static void decide_halted(struct core *core, struct job *job)
     CADRE_ASSERT(job->phase == PHASE_COLLECT);
 }
 
+/* Whether something of what the generation did is left. */
+static bool has_progressed(const struct job *job, const struct edge *edge, bool unsure)
+{
+    return unsure ? job->has_checkpoint && job->checkpoint.position > job->resume
+                  : edge->source != NONE && edge->position > job->resume;
+}
+
 /* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
  * that was lost is nobody's failure, and whoever gave up because of it only followed. */
-static bool account(struct core *core, struct job *job, const struct edge *edge)
+static bool account(struct core *core, struct job *job, bool progressed)
 {
-    bool progressed = edge->source != NONE && edge->position > job->resume;
     bool allowed = true;
     CADRE_ASSERT(job->phase == PHASE_COLLECT);
     if (job->counted || job->excused) {
@@ -244,13 +250,13 @@ static void decide_collected(struct core *core, struct job *job)
     struct edge edge = edge_find(core, job);
     CADRE_ASSERT(job->phase == PHASE_COLLECT);
     CADRE_ASSERT(job->reported == job->present);
-    if (!account(core, job, &edge)) {
+    bool unsure = edge.source != NONE && verified_lacks(core, job, edge.position);
+    if (!account(core, job, has_progressed(job, &edge, unsure))) {
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
     /* Nobody knows which of the states that differ is right, or whether what a member that is gone
      * gave to all was, where that is to be known; attendants are of one generation. */
-    bool unsure = edge.source != NONE && verified_lacks(core, job, edge.position);
     if (edge.source == NONE || job->diverged || crew_is(&job->crew) || unsure) {
         bool voided = job->diverged || crew_is(&job->crew);
         begin_anew(core, job, unsure && !voided ? "; what it held was not compared" : "");

@@ -554,8 +554,26 @@ static void who_lost_its_peers_is_compared_later(void **state)
         freezes_trusting(s, 2, 6, 5);
         assert_true((strstr(s->transcript, "reset\n") != NULL) == (behind > 0));
         assert_true((strstr(s->transcript, "plan g2 from 6 of 0 1 2") != NULL) == (behind == 0));
+        assert_int_equal(job_view(s, 1).restarts, 0);
         script_close(s);
     }
+}
+
+/* Steps that are done again from the same checkpoint are no progress, so this does not go on for
+ * ever. */
+static void what_is_not_kept_is_a_failure(void **state)
+{
+    (void)state;
+    struct script *s = stage_running(&three, 4, 8);
+    for (uint32_t link = 1; link <= 3; link++) {
+        arrived(s, link, 1, 1, 8, 6);
+    }
+    peer_error(s, 1, 1, 0, 6);
+    freezes_trusting(s, 1, 5, 1);
+    freezes_trusting(s, 2, 6, 1);
+    freezes_trusting(s, 0, 6, 1);
+    assert_int_equal(job_view(s, 1).restarts, 1);
+    script_close(s);
 }
 
 int main(void)
@@ -582,6 +600,7 @@ int main(void)
         cmocka_unit_test(who_gives_its_state_is_compared_before),
         cmocka_unit_test(what_a_lost_task_gave_was_not_compared),
         cmocka_unit_test(who_lost_its_peers_is_compared_later),
+        cmocka_unit_test(what_is_not_kept_is_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,11 @@ static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
     "CADRE_OUTPUT_DIR", "CADRE_TASK_FRAME", "CADRE_PREEMPTION", "CADRE_DAEMON_PID",
     "CADRE_DAEMON_RETURNS", "CADRE_COLLECTIVE_TIMEOUT_S", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY",
-    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_VERIFY_STATE", "CADRE_CLUSTER",
-    "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S", "CADRE_CLUSTER_KEY_FILE",
-    "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
-    "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
+    "CADRE_CHECKPOINT_DIR", "CADRE_CHECKPOINTS_KEPT", "CADRE_VERIFY_STATE", "CADRE_VERIFY_LOSSES",
+    "CADRE_CLUSTER", "CADRE_CLUSTER_PORT", "CADRE_CLUSTER_WAIT_S", "CADRE_CLUSTER_GRACE_S",
+    "CADRE_CLUSTER_KEY_FILE", "CADRE_CLUSTER_INSECURE", "CADRE_TASK_TYPE", "CADRE_TASK_INDEX",
+    "CADRE_WORKERS", "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS",
+    "CADRE_SERVER_MEMORY"};
 
 static int clear(void **state)
 {
@@ -207,7 +208,19 @@ static void states_are_compared_as_asked(void **state)
     assert_int_equal(environment.verify_every, 250);
     setenv("CADRE_VERIFY_STATE", "off", 1);
     assert_ok(environment_read(&environment, &error), &error);
-    assert_true(environment.verify_off);
+    assert_true(environment.verify_off && !environment.verify_losses);
+    setenv("CADRE_VERIFY_LOSSES", "on", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_VERIFY_LOSSES is on and CADRE_VERIFY_STATE is off: what is not compared");
+    unsetenv("CADRE_VERIFY_STATE");
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_true(environment.verify_losses);
+    setenv("CADRE_VERIFY_LOSSES", "off", 1);
+    assert_ok(environment_read(&environment, &error), &error);
+    assert_false(environment.verify_losses);
+    setenv("CADRE_VERIFY_LOSSES", "1", 1);
+    assert_error(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error,
+        "CADRE_VERIFY_LOSSES is '1'; set it to on or off, or unset it");
 }
 
 static void sigterm_is_a_notice_under_a_daemon(void **state)
