@@ -66,11 +66,14 @@ class Churn:
         if info.state != RUNNING or not kinds:
             return
         kind = self.draw.choice(kinds)
-        task = self.draw.choice(flipped if flipped and self.draw.randrange(3) > 0 else tasks) if tasks else None
-        self.done[kind + (" of one that flipped" if task in flipped and kind != "join" else "")] += 1
+        task = self.draw.choice(flipped if flipped and self.draw.randrange(3) > 0 else tasks or [None])
         if kind == "kill":
+            try:
+                os.kill(task.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return  # all have just begun again
             self.killed.add(task.pid)
-            os.kill(task.pid, signal.SIGKILL)
+        self.done[kind + (" of one that flipped" if task in flipped and kind != "join" else "")] += 1
         if kind in ("join", "replace"):
             self.undrain(1)
         if kind in ("leave", "replace"):
@@ -143,8 +146,8 @@ class Drill:
         self.churn.undrain(len(self.cluster.workers))
 
     def beyond_finding(self, flipping):
-        """From which step on a wrong value may be in the sums of all, and nobody holds another state: a task was killed,
-        or took over the state of another, before its own was compared. STEPS: from none on."""
+        """From which step on a wrong value may be in the sums of all, and nobody holds another state: a task was
+        killed, or took over the state of another, before its own was compared. STEPS: from none on."""
         return min((seen.made for seen in flipping.seen().values()
                     if seen.pid in self.churn.killed or seen.end == "received"), default=STEPS)
 
@@ -229,5 +232,5 @@ class Drill:
         return (f"{self.flips} flips in {sum(self.jobs.values())} jobs ({counts(self.jobs)}; "
                 f"{counts(self.churn.done)}), {sum(self.found.values())} found ({places}); not found "
                 f"{{{counts(self.why)}}}; steps from flip to find {{{counts(self.late)}}}; "
-                f"{self.published} checkpoints, {len(self.wrong)} problems; ends of jobs in which nobody could find one "
-                f"{{{counts(self.unknown)}}}")
+                f"{self.published} checkpoints, {len(self.wrong)} problems; ends of jobs in which nobody could "
+                f"find one {{{counts(self.unknown)}}}")

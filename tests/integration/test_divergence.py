@@ -75,7 +75,7 @@ def test_the_chiefs_copy_flips():
         calm = calm_run(cluster)
         for shape in ({"workers": 3}, {"workers": 1, "replicas": 2}):
             for position in (20, STEPS - 1):
-                flipping = Flipping(cluster, flips=[Flip(0, 0, position, "copy", 0)], **shape)
+                flipping = Flipping(cluster, flips=[Flip(0, 0, position, "copy", 0)], pace=10, **shape)
                 check_equal(flipping.end().restarts, 0, "restarts")
                 check_equal(flipping.seen()[0].made, position, "where the copy flipped")
                 flipping.check_end(calm)
