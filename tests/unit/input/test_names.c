@@ -244,7 +244,7 @@ static void wrong_names_are_refused(void **state)
 static void many_names_are_cut(void **state)
 {
     (void)state;
-    char names[CADRE_ELEMENT_TENSORS_MAX][16];
+    char names[CADRE_ELEMENT_TENSORS_MAX][32];
     const char *all[CADRE_ELEMENT_TENSORS_MAX];
     char text[NAMES_TEXT_BYTES];
     for (int i = 0; i < CADRE_ELEMENT_TENSORS_MAX; i++) {

@@ -318,7 +318,7 @@ static cadre_status give_all(
     (void)inputs;
     (void)outputs;
     for (int i = 0; i < CADRE_OUTPUTS_MAX + (user != NULL ? 1 : 0); i++) {
-        char name[16];
+        char name[32];
         cadre_tensor *tensor;
         snprintf(name, sizeof name, "output-%d", i);
         CADRE_TRY(cadre_tensor_from_i64(i, &tensor));
