@@ -212,6 +212,7 @@ static void misuse_is_refused(void **state)
     cadre_distributed_dataset *none = data;
     cadre_distributed_dataset *iterator = iterate(data, 3, 0);
     cadre_per_replica *batch;
+    cadre_per_replica *kept;
     assert_public_error(cadre_distributed_iterate(data, 3, 0, &none), CADRE_INVALID_ARGUMENT,
         "iterator 3 of dataset 'dataset-1': the next number is 4");
     assert_null(none);
@@ -228,15 +229,16 @@ static void misuse_is_refused(void **state)
     cadre_distributed_release(data);
     assert_non_null(strstr(cadre_error_message(), "no iterator"));
     assert_public_ok(cadre_next(iterator, &batch));
-    cadre_per_replica_retain(batch);
+    kept = cadre_per_replica_retain(batch);
     cadre_distributed_release(iterator);
-    assert_public_error(cadre_run(strategy, training_nothing, NULL, batch, 0, NULL),
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, kept, 0, NULL),
         CADRE_FAILED_PRECONDITION, "of an iterator that was released");
     assert_public_error(
         cadre_next(iterator, &batch), CADRE_FAILED_PRECONDITION, "an iterator that was released");
     cadre_distributed_release(iterator);
     assert_non_null(strstr(cadre_error_message(), "an iterator that was released"));
     cadre_distributed_release(NULL);
+    cadre_per_replica_release(kept);
     cadre_strategy_release(strategy);
 }
 
