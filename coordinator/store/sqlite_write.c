@@ -298,14 +298,15 @@ static cadre_status write_end_of_data(
     return statements_run(statements, STATEMENT_END_OF_DATA, error);
 }
 
-static cadre_status write_verified(struct statements *statements, struct job_id job,
-    uint64_t position, uint64_t digest, struct cadre_error *error)
+/* A row of the job and two numbers: a position and its digest, or a generation and a position. */
+static cadre_status write_pair(struct statements *statements, enum statement which,
+    struct job_id job, uint64_t first, uint64_t second, struct cadre_error *error)
 {
-    sqlite3_stmt *put = statements->prepared[STATEMENT_VERIFIED];
+    sqlite3_stmt *put = statements->prepared[which];
     bind_u64(put, 1, job.n);
-    bind_u64(put, 2, position);
-    bind_u64(put, 3, digest);
-    return statements_run(statements, STATEMENT_VERIFIED, error);
+    bind_u64(put, 2, first);
+    bind_u64(put, 3, second);
+    return statements_run(statements, which, error);
 }
 
 static cadre_status write_checkpoint(
@@ -315,9 +316,9 @@ static cadre_status write_checkpoint(
     bind_u64(statements->prepared[STATEMENT_CHECKPOINT], 1, core->job.n);
     bind_checkpoint(statements->prepared[STATEMENT_CHECKPOINT], saved);
     CADRE_TRY(statements_run(statements, STATEMENT_CHECKPOINT, error));
-    return saved->digest == 0
-               ? CADRE_OK
-               : write_verified(statements, core->job, saved->position, saved->digest, error);
+    return saved->digest == 0 ? CADRE_OK
+                              : write_pair(statements, STATEMENT_VERIFIED, core->job,
+                                    saved->position, saved->digest, error);
 }
 
 static cadre_status write_lost(
@@ -397,17 +398,6 @@ static cadre_status write_drain(
     return statements_run(statements, which, error);
 }
 
-/* A position in the generation of this number. */
-static cadre_status write_position(struct statements *statements, enum statement which,
-    struct job_id job, uint64_t number, uint64_t position, struct cadre_error *error)
-{
-    sqlite3_stmt *put = statements->prepared[which];
-    bind_u64(put, 1, job.n);
-    bind_u64(put, 2, number);
-    bind_u64(put, 3, position);
-    return statements_run(statements, which, error);
-}
-
 static cadre_status write_culprit(
     struct statements *statements, const struct core_culprit *culprit, struct cadre_error *error)
 {
@@ -454,8 +444,8 @@ cadre_status statements_write(
     case CORE_RECORD_ORIGIN:
         return write_origin(statements, core->job, &core->checkpoint, error);
     case CORE_RECORD_VERIFIED:
-        return write_verified(
-            statements, core->job, core->verified.position, core->verified.digest, error);
+        return write_pair(statements, STATEMENT_VERIFIED, core->job, core->verified.position,
+            core->verified.digest, error);
     case CORE_RECORD_DONE:
         return write_done(statements, core, error);
     case CORE_RECORD_TASK_EXIT:
@@ -465,10 +455,10 @@ cadre_status statements_write(
     case CORE_RECORD_ENDED:
         return write_ended(statements, record, error);
     case CORE_RECORD_DIVERGED:
-        return write_position(statements, STATEMENT_DIVERGED, core->job, core->diverged.number,
+        return write_pair(statements, STATEMENT_DIVERGED, core->job, core->diverged.number,
             core->diverged.position, error);
     case CORE_RECORD_PUBLISHED:
-        return write_position(statements, STATEMENT_PUBLISHED, core->job, core->published.number,
+        return write_pair(statements, STATEMENT_PUBLISHED, core->job, core->published.number,
             core->published.position, error);
     case CORE_RECORD_CULPRIT:
         return write_culprit(statements, &core->culprit, error);

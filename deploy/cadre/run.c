@@ -93,18 +93,7 @@ static const struct option_row rows[] = {
         .max = LIMIT_RESTARTS,
         .help = "How often the job goes on after tasks failed; a task that did is started again. "
                 "0: the first failure ends it."},
-    {.name = "verify-state",
-        .type = OPTION_TEXT,
-        ROW(verify_state),
-        .metavar = "N|off",
-        .help = "Compare the states of all replicas each N steps, or not at all. Default: as often "
-                "as costs a hundredth of the training's time."},
-    {.name = "verify-losses",
-        .type = OPTION_FLAG,
-        ROW(verify_losses),
-        .help = "When a task is lost, go on from the newest state that was compared, which is most "
-                "often a checkpoint's. Without it the others go on where they stand, and what the "
-                "lost task gave since the last comparison is taken as right."},
+    VERIFY_OPTION_ROWS(struct run_options),
     {.name = "checkpoint-every",
         .type = OPTION_U64,
         ROW(checkpoint_every),
