@@ -325,7 +325,7 @@ static void leave_checkpoint(size_t which, uint64_t position, char path[TEST_PAT
     char name[64];
     char every[64];
     snprintf(every, sizeof every, "CADRE_CHECKPOINT_EVERY=%llu", (unsigned long long)position);
-    const char *const environment[] = {every, NULL};
+    const char *const environment[] = {every, "CADRE_CHECKPOINTS_KEPT=100", NULL};
     struct stage_job job = job_of(which, 1, environment);
     stage_run(&job, &end);
     assert_true(end.done);
