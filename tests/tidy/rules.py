@@ -88,6 +88,7 @@ LAYERS = {
                                                       "worker/library/random/mapped_element.h",
                                                       "worker/library/preprocessing/"],
     "worker/library/cluster/": BASE + PUBLIC + ["worker/library/cluster/"],
+    "worker/library/optimizer/": BASE + ["cadre/tensor.h", "worker/library/optimizer/"],
     "worker/library/ps/": BASE + PUBLIC + ["common/model/", "worker/library/crash/crash.h",
                                            "worker/library/device/control_groups.h", "worker/library/mesh/handshake.h",
                                            "worker/library/mesh/address.h", "worker/library/mesh/bytes.h",
@@ -401,7 +402,7 @@ LIBRARIES = ["common/", "coordinator/core/", "coordinator/store/", "coordinator/
              "worker/library/mesh/", "worker/library/random/", "worker/library/input/", "worker/library/device/",
              "worker/library/preprocessing/",
              "worker/library/runtime/", "deploy/local/", "worker/host/agent/", "worker/host/isolate/",
-             "worker/library/cluster/", "worker/library/ps/", "worker/library/cuda/"]
+             "worker/library/cluster/", "worker/library/optimizer/", "worker/library/ps/", "worker/library/cuda/"]
 
 ANYWHERE = [
     ("sleep", "arm a deadline and return to the loop; in a test, test_wait()"),

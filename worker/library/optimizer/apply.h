@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An update of elements by a rule. The bits depend on nothing but the numbers: not on the
+ * instruction set, and not on the runs that a variable is updated in. Allocates nothing.
+ *
+ *     LAMB    norms of all its runs ──▶ optimizer_trust ──▶ optimizer_apply of all its runs */
+#ifndef CADRE_OPTIMIZER_APPLY_H
+#define CADRE_OPTIMIZER_APPLY_H
+
+#include <stddef.h>
+
+#include "worker/library/optimizer/rule.h"
+
+/* The first `updates` updates were before this one. `rate` is schedule_rate's of them, or another.
+ * f32 or f64; gradient and slots have the type of the values, may lie at any address, and overlap
+ * with nothing. `trust`: of LAMB, optimizer_trust; of all others it is ignored. */
+void optimizer_apply(const struct optimizer_rule *rule, cadre_dtype dtype, double rate,
+    uint64_t updates, size_t count, void *values, const void *gradient,
+    void *const slots[OPTIMIZER_SLOTS], double trust);
+
+/* Sums of squares, in float64, by the place of an element in its variable. */
+#define OPTIMIZER_LANES 8
+struct optimizer_norms {
+    double values[OPTIMIZER_LANES];
+    double changes[OPTIMIZER_LANES];
+};
+
+/* Adds what LAMB needs of `count` elements, the first of which is element `first` of the variable;
+ * in ascending order the bits do not depend on how it is cut. Nothing changes but *norms, which
+ * begins zeroed. */
+void optimizer_norms_add(const struct optimizer_rule *rule, cadre_dtype dtype, uint64_t updates,
+    uint64_t first, size_t count, const void *values, const void *gradient,
+    void *const slots[OPTIMIZER_SLOTS], struct optimizer_norms *norms);
+/* |values| / |changes|, or 1 where one of them is 0. */
+double optimizer_trust(const struct optimizer_norms *norms);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is done with elements: pure loops, once for each instruction set (loops.h), chosen when the
+ * program runs. The bits do not depend on the set: no product and sum are fused. */
+#ifndef CADRE_OPTIMIZER_ISA_H
+#define CADRE_OPTIMIZER_ISA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/library/optimizer/apply.h"
+
+/* Of an update, as far as its rule has them. */
+struct update_terms {
+    double rate;  /* ADAM: with both corrections; LAMB: times the trust ratio */
+    double decay; /* times the rate, but for LAMB */
+    double momentum;
+    double rho;
+    double rest_rho; /* 1 - rho */
+    double rest1;    /* 1 - beta1 */
+    double rest2;
+    double correct1; /* LAMB: 1 / (1 - beta1^t) */
+    double correct2;
+    double epsilon;
+};
+
+enum update_kind {
+    UPDATE_SGD,
+    UPDATE_MOMENTUM,
+    UPDATE_NESTEROV,
+    UPDATE_ADAGRAD,
+    UPDATE_RMSPROP,
+    UPDATE_RMSPROP_MOMENTUM,
+    UPDATE_RMSPROP_CENTERED,
+    UPDATE_RMSPROP_CENTERED_MOMENTUM,
+    UPDATE_ADAM,
+    UPDATE_LAMB
+};
+#define UPDATE_KINDS (UPDATE_LAMB + 1)
+
+/* Elements v with their slots a, b and c (those that the rule has) and gradients g. */
+typedef void update_loop(const struct update_terms *terms, void *v, void *a, void *b, void *c,
+    const void *g, size_t count);
+typedef void norms_loop(const struct update_terms *terms, uint64_t first, const void *v,
+    const void *a, const void *b, const void *g, size_t count, struct optimizer_norms *norms);
+
+struct optimizer_isa {
+    const char *name;
+    update_loop *update[UPDATE_KINDS][2]; /* f32 and f64 */
+    norms_loop *norms[2];
+};
+
+extern const struct optimizer_isa optimizer_isa_baseline;
+#ifdef __x86_64__
+extern const struct optimizer_isa optimizer_isa_avx2;
+#endif
+
+/* The best one that this processor has. */
+const struct optimizer_isa *optimizer_isa(void);
+
+#endif
