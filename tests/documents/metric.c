@@ -80,7 +80,8 @@ static void a_metric_counts_over_steps(void **state)
     cadre_strategy *strategy = training_strategy(2);
     cadre_metric *metric;
     OK(cadre_metric_create(strategy, CADRE_METRIC_MEAN, "loss", NULL, &metric));
-    assert_non_null(cadre_variable_find(strategy, "loss"));
+    cadre_variable *counted;
+    OK(cadre_variable_find(strategy, "loss", &counted));
     on_each_replica(strategy, count, metric);
     on_each_replica(strategy, count, metric);
     OK(cadre_metric_result(NULL, metric, &result));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program whose parameters prove what was pushed: each closure of each round adds one to a row of
- * its own, one to every element of a vector, and one by an optimizer. However tasks are killed, in
- * the end each number is exactly what it should be.
+ * A program whose variables on servers prove what was pushed: each closure of each round adds one
+ * to a row of its own, one to every element of a vector, and one by an optimizer. However tasks are
+ * killed, in the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
  *            [--synchronous [--fail-at N]] [--until FILE]
  *
  * With a file to look for it ends behind the round in which it finds that.
  *
- * Synchronous: each round is one step of all parameters, to which each closure contributes; the
+ * Synchronous: each round is one step of all variables, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
 #include <errno.h>
 #include <getopt.h>
@@ -34,10 +34,10 @@ struct settings {
 };
 
 struct model {
-    cadre_parameter *rows;   /* i64 [closures, 2] */
-    cadre_parameter *vector; /* i64 [length] */
-    cadre_parameter *number; /* f64, by SGD */
-    cadre_parameter *table;  /* f64 [closures, 2], by SGD; where steps are synchronous */
+    cadre_variable *rows;   /* i64 [closures, 2] */
+    cadre_variable *vector; /* i64 [length] */
+    cadre_variable *number; /* f64, by SGD */
+    cadre_variable *table;  /* f64 [closures, 2], by SGD; where steps are synchronous */
 };
 
 static void work(int64_t us)
@@ -48,41 +48,69 @@ static void work(int64_t us)
     }
 }
 
-static cadre_status find(struct model *model)
+/* A scalar, after so many synchronous steps. */
+static cadre_status read_number(cadre_variable *number, uint64_t step, double *ret_value)
 {
-    CADRE_TRY(cadre_parameter_find("rows", &model->rows));
-    CADRE_TRY(cadre_parameter_find("vector", &model->vector));
-    return cadre_parameter_find("number", &model->number);
+    cadre_tensor *value;
+    CADRE_TRY(cadre_variable_value(NULL, number, &(cadre_read_options){.step = step}, &value));
+    *ret_value = *(const double *)cadre_tensor_const_data(value);
+    cadre_tensor_release(value);
+    return CADRE_OK;
 }
 
-/* Adds `values` (i64 of the row's width, all one) to row `row`. */
-static cadre_status add_row(cadre_parameter *rows, int64_t row)
+/* What its optimizer makes of a gradient. */
+static cadre_status push_number(
+    cadre_variable *number, double gradient, const cadre_push_options *options)
 {
-    static const int64_t one[2] = {1, 1};
+    cadre_tensor *tensor;
+    CADRE_TRY(cadre_tensor_from_f64(gradient, &tensor));
+    cadre_status status =
+        cadre_variable_push(NULL, number, CADRE_ASSIGN_UPDATE, tensor, NULL, options);
+    cadre_tensor_release(tensor);
+    return status;
+}
+
+static cadre_status find(struct model *model)
+{
+    CADRE_TRY(cadre_variable_find(NULL, "rows", &model->rows));
+    CADRE_TRY(cadre_variable_find(NULL, "vector", &model->vector));
+    return cadre_variable_find(NULL, "number", &model->number);
+}
+
+/* Changes row `row` of two elements by `two`. */
+static cadre_status change_row(cadre_variable *rows, cadre_assignment how, int64_t row,
+    const void *two, const cadre_push_options *options)
+{
     const int64_t dims[2] = {1, 2};
     cadre_tensor *ids = NULL;
     cadre_tensor *values = NULL;
     cadre_status status = cadre_tensor_from_data(CADRE_I64, 1, dims, &row, &ids);
     if (status == CADRE_OK) {
-        status = cadre_tensor_from_data(CADRE_I64, 2, dims, one, &values);
+        status = cadre_tensor_from_data(cadre_variable_dtype(rows), 2, dims, two, &values);
     }
     if (status == CADRE_OK) {
-        status = cadre_parameter_scatter_add(rows, ids, values);
+        status = cadre_variable_push(NULL, rows, how, values, ids, options);
     }
     cadre_tensor_release(ids);
     cadre_tensor_release(values);
     return status;
 }
 
-static cadre_status add_all(cadre_parameter *vector, const cadre_push_options *options)
+static cadre_status add_row(cadre_variable *rows, int64_t row)
+{
+    static const int64_t ones[2] = {1, 1};
+    return change_row(rows, CADRE_ASSIGN_ADD, row, ones, NULL);
+}
+
+static cadre_status add_all(cadre_variable *vector, const cadre_push_options *options)
 {
     cadre_tensor *ones;
-    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_parameter_dims(vector), &ones));
+    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_variable_dims(vector), &ones));
     int64_t *values = cadre_tensor_data(ones);
     for (int64_t i = 0; i < cadre_tensor_count(ones); i++) {
         values[i] = 1;
     }
-    cadre_status status = cadre_parameter_assign_add(vector, ones, options);
+    cadre_status status = cadre_variable_push(NULL, vector, CADRE_ASSIGN_ADD, ones, NULL, options);
     cadre_tensor_release(ones);
     return status;
 }
@@ -93,7 +121,6 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     const struct settings *settings = user;
     struct model model;
     cadre_tensor *which;
-    static const double minus_one = -1;
     CADRE_TRY(find(&model));
     CADRE_TRY(cadre_closure_tensor(closure, 0, &which));
     int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
@@ -101,7 +128,7 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     work(settings->work_us / 2);
     CADRE_TRY(add_all(model.vector, NULL));
     work(settings->work_us / 2);
-    CADRE_TRY(cadre_parameter_push(model.number, &minus_one, NULL));
+    CADRE_TRY(push_number(model.number, -1, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
 }
 
@@ -121,16 +148,16 @@ static cadre_status take_part(
     struct model model;
     double number;
     CADRE_TRY(find(&model));
-    CADRE_TRY(cadre_parameter_find("table", &model.table));
-    CADRE_TRY(cadre_parameter_pull_step(model.number, (uint64_t)step, &number));
+    CADRE_TRY(cadre_variable_find(NULL, "table", &model.table));
+    CADRE_TRY(read_number(model.number, (uint64_t)step, &number));
     double wanted = number_after(settings, step);
     if (first && (number < wanted || number > wanted)) {
         return cadre_fail(CADRE_DATA_LOSS, "number is %g before step %lld instead of %g", number,
             (long long)step, wanted);
     }
-    CADRE_TRY(cadre_parameter_push(model.number, &gradient, &options));
+    CADRE_TRY(push_number(model.number, gradient, &options));
     work(settings->work_us / 2);
-    CADRE_TRY(cadre_parameter_push_rows(model.table, &row, 1, of_row, &options));
+    CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
         return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld was told to fail", (long long)step);
     }
@@ -176,7 +203,7 @@ static cadre_status await_step(cadre_closure *closure, cadre_tensor *outputs[], 
     (void)user;
     CADRE_TRY(find(&model));
     atomic_store(&awaiting, true);
-    return cadre_parameter_pull_step(model.number, 1, &number);
+    return read_number(model.number, 1, &number);
 }
 
 static cadre_status die(cadre_closure *closure, cadre_tensor *outputs[], void *user)
@@ -215,19 +242,19 @@ static cadre_status misuse(cadre_closure *closure, cadre_tensor *outputs[], void
     (void)outputs;
     CADRE_TRY(find(&model));
     if (strcmp(settings->mode, "create-on-worker") == 0) {
-        cadre_parameter *made;
-        return cadre_parameter_create(
+        cadre_variable *made;
+        return cadre_variable_create(
             cadre_strategy_current(), "made", CADRE_F32, 1, dims, NULL, &made);
     }
     if (strcmp(settings->mode, "begin-step-on-worker") == 0) {
-        return cadre_parameter_begin_step(model.number, 0);
+        return cadre_variable_begin_step(model.number, 0);
     }
     if (strcmp(settings->mode, "row-out-of-range") == 0) {
         return add_row(model.rows, settings->closures);
     }
     bool shape = strcmp(settings->mode, "wrong-shape") == 0;
     CADRE_TRY(cadre_tensor_create(shape ? CADRE_I64 : CADRE_F32, 2, dims, &wrong));
-    cadre_status status = cadre_parameter_assign_add(model.rows, wrong, NULL);
+    cadre_status status = cadre_variable_assign(NULL, model.rows, CADRE_ASSIGN_ADD, wrong);
     cadre_tensor_release(wrong);
     return status;
 }
@@ -248,23 +275,23 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
     const int64_t rows[2] = {settings->closures, 2};
     const cadre_partitioner wrong = {.kind = CADRE_PARTITIONER_FUNCTION, .function = nonsense};
     const bool partitions = strcmp(settings->mode, "partitioner") == 0;
-    const cadre_parameter_options of_rows = {.partitioner = partitions ? &wrong : NULL};
-    const cadre_parameter_options of_number = {
+    const cadre_variable_options of_rows = {.partitioner = partitions ? &wrong : NULL};
+    const cadre_variable_options of_number = {
         .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
     const int64_t huge[1] = {INT64_C(1) << 50};
-    cadre_parameter *none;
+    cadre_variable *none;
     CADRE_CHECK(
-        cadre_parameter_create(strategy, "rows", CADRE_I64, 2, rows, &of_rows, &model->rows));
-    CADRE_CHECK(cadre_parameter_create(
+        cadre_variable_create(strategy, "rows", CADRE_I64, 2, rows, &of_rows, &model->rows));
+    CADRE_CHECK(cadre_variable_create(
         strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
     CADRE_CHECK(
-        cadre_parameter_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
+        cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
     if (settings->synchronous) {
-        CADRE_CHECK(cadre_parameter_create(
+        CADRE_CHECK(cadre_variable_create(
             strategy, "table", CADRE_F64, 2, rows, &of_number, &model->table));
     }
     if (strcmp(settings->mode, "huge") == 0) {
-        CADRE_CHECK(cadre_parameter_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
+        CADRE_CHECK(cadre_variable_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
     }
 }
 
@@ -301,7 +328,7 @@ static void take_step(
     cadre_strategy *strategy, const struct settings *settings, const struct model *model)
 {
     int64_t step = (int64_t)cadre_strategy_position(strategy);
-    cadre_parameter *const parameters[] = {model->number, model->table, model->vector};
+    cadre_variable *const variables[] = {model->number, model->table, model->vector};
     schedule_step(strategy, settings, step, 0);
     if (step != settings->fail_at) {
         CADRE_CHECK(cadre_join(strategy));
@@ -309,8 +336,8 @@ static void take_step(
     }
     (void)cadre_join(strategy);
     printf("step %lld is taken again\n", (long long)step);
-    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
-        CADRE_CHECK(cadre_parameter_begin_step(parameters[i], (uint64_t)step));
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        CADRE_CHECK(cadre_variable_begin_step(variables[i], (uint64_t)step));
     }
     schedule_step(strategy, settings, step, 1);
     CADRE_CHECK(cadre_join(strategy));
@@ -330,15 +357,15 @@ static void schedule_mode(cadre_strategy *strategy, const char *mode)
     CADRE_CHECK(cadre_schedule(strategy, "dataset", &argument, 1, NULL));
 }
 
-static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
+static int64_t count_wrong(cadre_variable *variable, int64_t wanted)
 {
     cadre_tensor *value;
     int64_t wrong = 0;
-    CADRE_CHECK(cadre_parameter_read(parameter, &value, NULL));
+    CADRE_CHECK(cadre_variable_value(NULL, variable, NULL, &value));
     const int64_t *numbers = cadre_tensor_const_data(value);
     for (int64_t i = 0; i < cadre_tensor_count(value); i++) {
         if (numbers[i] != wanted && wrong++ == 0) {
-            printf("%s: element %lld is %lld instead of %lld\n", cadre_parameter_name(parameter),
+            printf("%s: element %lld is %lld instead of %lld\n", cadre_variable_name(variable),
                 (long long)i, (long long)numbers[i], (long long)wanted);
         }
     }
@@ -346,11 +373,11 @@ static int64_t count_wrong(cadre_parameter *parameter, int64_t wanted)
     return wrong;
 }
 
-static int64_t count_wrong_table(cadre_parameter *table, double wanted)
+static int64_t count_wrong_table(cadre_variable *table, double wanted)
 {
     cadre_tensor *value;
     int64_t wrong = 0;
-    CADRE_CHECK(cadre_parameter_read(table, &value, NULL));
+    CADRE_CHECK(cadre_variable_value(NULL, table, NULL, &value));
     const double *numbers = cadre_tensor_const_data(value);
     for (int64_t i = 0; i < cadre_tensor_count(value); i++) {
         if ((numbers[i] < wanted || numbers[i] > wanted) && wrong++ == 0) {
@@ -367,7 +394,7 @@ static bool check(const struct settings *settings, const struct model *model)
     bool synchronous = settings->synchronous;
     double wanted = synchronous ? number_after(settings, settings->rounds) : (double)all;
     double number;
-    CADRE_CHECK(cadre_parameter_pull(model->number, &number, NULL));
+    CADRE_CHECK(read_number(model->number, 0, &number));
     int64_t wrong = count_wrong(model->rows, synchronous ? 0 : settings->rounds) +
                     count_wrong(model->vector, all);
     if (synchronous) {
@@ -429,7 +456,7 @@ static int evaluate(const struct settings *settings)
         if (find(&model) != CADRE_OK) {
             continue; /* the chief has not made them yet */
         }
-        CADRE_CHECK(cadre_parameter_pull(model.number, &number, NULL));
+        CADRE_CHECK(read_number(model.number, 0, &number));
         CADRE_CHECK(cadre_report_evaluation("number", number));
         read++;
     }
@@ -438,7 +465,7 @@ static int evaluate(const struct settings *settings)
     return cadre_evaluator_finish();
 }
 
-static bool read_number(const char *text, int64_t *ret_number)
+static bool read_argument(const char *text, int64_t *ret_number)
 {
     char *end;
     errno = 0;
@@ -490,7 +517,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         default:
             return false;
         }
-        if (number != NULL && !read_number(optarg, number)) {
+        if (number != NULL && !read_argument(optarg, number)) {
             fprintf(stderr, "pusher: \"%s\" is not a number; see the head of pusher.c\n", optarg);
             return false;
         }

@@ -52,7 +52,7 @@ static void begin(
     cadre_restore_result found = {.path = "nothing"};
     if (strcmp(how, "import") == 0) {
         CADRE_CHECK(cadre_import(strategy, file));
-        counting->w = cadre_variable_find(strategy, "w");
+        CADRE_CHECK(cadre_variable_find(strategy, "w", &counting->w));
     } else if (strcmp(how, "restore") == 0) {
         CADRE_CHECK(cadre_restore(strategy, file, &found));
         make_w(strategy, counting);

@@ -306,7 +306,7 @@ def test_a_server_without_memory():
     limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", PUSHER]
     statuses, said = by_tf_config("--length", str(60 << 20), commands={("ps", 1): limited})
     check_equal(statuses, [1] * 5, f"statuses with a small ps: {said}")
-    check(re.search(r"RESOURCE_EXHAUSTED: parameter 'vector': ps 1: ps has no room for shard \d of `vector`: 0.2 GiB "
+    check(re.search(r"RESOURCE_EXHAUSTED: variable 'vector': ps 1: ps has no room for shard \d of `vector`: 0.2 GiB "
                     r"were asked for", said[0]), said[0])
 
 

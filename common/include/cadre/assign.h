@@ -32,7 +32,9 @@
  * must assign the same: INVALID_ARGUMENT when they do not, after the first step. In the function of
  * cadre_merge_call it is a part of the step at hand, and nobody compares.
  *
- * Regular variables are changed at once, in either context, by each replica that asks.
+ * Regular variables are changed at once, in either context, by each replica that asks. Those on
+ * parameter servers are changed there, at once and in any context, and no step undoes it
+ * (cadre/served.h).
  *
  * Errors of all functions here: INVALID_ARGUMENT for another type or shape, and where a row above
  * says so; FAILED_PRECONDITION for a variable that is gone or of another strategy. In replica
@@ -55,7 +57,9 @@ extern "C" {
 typedef enum cadre_assignment {
     CADRE_ASSIGN = 0,
     CADRE_ASSIGN_ADD,
-    CADRE_ASSIGN_SUB
+    CADRE_ASSIGN_SUB,
+    CADRE_ASSIGN_UPDATE /* the value is a gradient, of which servers make what the variable's
+                           optimizer says (cadre/served.h); others: INVALID_ARGUMENT */
 } cadre_assignment;
 
 /* Assigns `value`, of the variable's type and shape, which is not changed. `replica` is NULL in

@@ -15,17 +15,17 @@
  * alone.
  *
  * A closure whose worker is lost is run again by another one, without limit. What it pushed before
- * is not pushed again (cadre/parameter.h); what else it did is done again. All else that a function
- * returns is the program's own failure, whatever the code: calls for parameters wait by themselves
- * for a server that is lost, so UNAVAILABLE and DATA_LOSS of them mean that it did not come back,
- * and the job is to go on from a checkpoint.
+ * is not pushed again (cadre/served.h); what else it did is done again. All else that a function
+ * returns is the program's own failure, whatever the code: calls for variables on servers wait by
+ * themselves for a server that is lost, so UNAVAILABLE and DATA_LOSS of them mean that it did not
+ * come back, and the job is to go on from a checkpoint.
  *
  * Functions for the chief are called by one thread at a time. What is queued or runs when the
  * strategy ends (cadre_finish too) is cancelled: join first.
  *
- * Tensors of closures and parameters are in the memory of the host, also where workers have GPUs:
- * a function that computes on one uses CUDA by itself, on the worker's own (CUDA_VISIBLE_DEVICES),
- * and copies what it takes and gives. */
+ * Tensors of closures and of variables on servers are in the memory of the host, also where workers
+ * have GPUs: a function that computes on one uses CUDA by itself, on the worker's own
+ * (CUDA_VISIBLE_DEVICES), and copies what it takes and gives. */
 #ifndef CADRE_CLUSTER_COORDINATOR_H
 #define CADRE_CLUSTER_COORDINATOR_H
 
@@ -53,7 +53,7 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
 /* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without gaps; the chief gets
  * copies and the references are taken over, also on failure). What it returns other than CADRE_OK
  * is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...". ABORTED,
- * UNAVAILABLE and so on of a parameter's call are best returned as they are. */
+ * UNAVAILABLE and so on of a call for a variable are best returned as they are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
 CADRE_API cadre_status cadre_function_register(
@@ -93,11 +93,11 @@ CADRE_API cadre_status cadre_schedule(cadre_strategy *strategy, const char *func
 
 /* Waits until all that was scheduled is done, or one failed: its error. In a job that goes on from
  * a checkpoint the first call of cadre_schedule, cadre_join or cadre_done loads the chief's
- * variables and registered states (parameters have their values since they were created): a program
- * whose loop begins with them joins before it, when nothing is scheduled. A step of the ledger
- * (cadre_strategy_position) when closures were done since the last one: so a job that goes on from
- * a checkpoint knows how many it has behind it, and the coordinator can have it saved or stopped
- * there. (ClusterCoordinator.join.) */
+ * variables and registered states (those on servers have their values since they were created): a
+ * program whose loop begins with them joins before it, when nothing is scheduled. A step of the
+ * ledger (cadre_strategy_position) when closures were done since the last one: so a job that goes
+ * on from a checkpoint knows how many it has behind it, and the coordinator can have it saved or
+ * stopped there. (ClusterCoordinator.join.) */
 CADRE_API cadre_status cadre_join(cadre_strategy *strategy);
 
 /* Whether nothing is queued or runs; an error as above. (ClusterCoordinator.done.) */

@@ -24,14 +24,14 @@ extern "C" {
 /* What a tensor of the file is called, and of which variable it has the value. */
 typedef struct cadre_signature {
     const char *name;     /* 1 to 127 bytes of printable ASCII, unique in the file */
-    const char *variable; /* the name of a variable, or as a parameter on servers stands in
-                             checkpoints (cadre/parameter.h); NULL: as `name` */
+    const char *variable; /* the name of a variable, or as what an optimizer on servers remembers
+                             stands in checkpoints (cadre/served.h); NULL: as `name` */
 } cadre_signature;
 
 /* Writes the values of variables after the last step to `path`, which ends with ".safetensors"
  * (INVALID_ARGUMENT otherwise): `count` of them under the names of `signatures`; with 0, all
  * variables under their own names, but those that are combined when read (metrics, counters) and
- * what optimizers of parameters remember: these are written when they are named. Of a variable that
+ * what optimizers on servers remember: these are written when they are named. Of a variable that
  * is combined when read it is the total, of others the first replica's value.
  * A relative path is one of the output folder, as of checkpoints (CADRE_OUTPUT_DIR, by hand the
  * working folder); its folder is there. The file is whole or is not there: a temporary one is made
@@ -46,7 +46,7 @@ CADRE_API cadre_status cadre_export(
     cadre_strategy *strategy, const char *path, const cadre_signature *signatures, uint32_t count);
 
 /* Creates a variable for each tensor of a safetensors file (`path` ends with ".safetensors") with
- * its type, shape and value: mirrored, without an aggregation, as cadre_variable_create does with
+ * its type, shape and value: without an aggregation, as cadre_variable_create does with
  * no options, under the name of the variable that was exported, else that of the tensor; in order
  * of name. They are found by cadre_variable_find. Those that are to have options are created by the
  * program instead, after cadre_restore of the same file (cadre/restore.h). Of a checkpoint's file

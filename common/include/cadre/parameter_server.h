@@ -2,14 +2,14 @@
  * Training with parameter servers: variables are held centrally, by tasks that do nothing else;
  * workers run closures that the chief schedules. (tf.distribute.ParameterServerStrategy, V2.)
  *
- *     chief      the program: creates parameters,          cadre/cluster_coordinator.h
+ *     chief      the program: creates variables,           cadre/cluster_coordinator.h
  *                schedules closures, saves
  *
  *     worker     runs closures, one at a time              cadre_serve
  *
- *     ps         holds parameters (cadre/parameter.h)      cadre_serve
+ *     ps         holds variables (cadre/served.h)          cadre_serve
  *
- *     evaluator  reads parameters now and then,            cadre_next_evaluation
+ *     evaluator  reads variables now and then,             cadre_next_evaluation
  *                tells how good they are
  *
  * One executable is all of them, byte for byte: a task with another one ends the job, with
@@ -56,7 +56,7 @@ CADRE_API uint32_t cadre_task_index(void);
 /* Whether it is a worker or a ps: cadre_serve is then all that its program does. */
 CADRE_API bool cadre_task_serves(void);
 
-/* Serves until the chief is done: a worker runs closures, a ps holds parameters. Returns what main
+/* Serves until the chief is done: a worker runs closures, a ps holds variables. Returns what main
  * should return: 0, or 1 after printing why not. In other tasks it says that they have nothing to
  * serve, and returns 1. (tf.distribute.Server.join.) */
 CADRE_API int cadre_serve(void);
@@ -71,7 +71,7 @@ typedef enum cadre_partitioner_kind {
 } cadre_partitioner_kind;
 
 /* Writes into how many pieces each axis is cut: `rank` numbers, 1 for all but the first. A failure
- * is that of the parameter's creation. */
+ * is that of the variable's creation. */
 typedef cadre_status (*cadre_partitioner_function)(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *ret_pieces, void *user);
 
@@ -100,11 +100,11 @@ CADRE_API cadre_status cadre_strategy_parameter_server(
     const cadre_parameter_server_options *options, cadre_strategy **ret_strategy);
 
 /* The evaluator's loop: waits until `interval_s` seconds have passed since the last call returned
- * (not before the first) and pushes were applied since, to any parameter, or the chief has done a
+ * (not before the first) and pushes were applied since, to any variable, or the chief has done a
  * step; then true, with how many steps (joins) that are as far as is known. True once more when the
  * chief is done and something has changed since, for servers stay until the evaluator has left;
  * then false: main returns cadre_evaluator_finish(). In other tasks it is false at once. An
- * evaluator finds parameters by name and reads them, and has no strategy.
+ * evaluator finds variables by name and reads them, and has no strategy.
  * (tf.keras.utils.SidecarEvaluator, of the variables themselves.) */
 CADRE_API bool cadre_next_evaluation(double interval_s, uint64_t *ret_step);
 

@@ -23,6 +23,9 @@
  * shape behind the first dimension, as many indices, and `rows` the variable's first dimension or
  * CADRE_DIMENSION_ANY; it is not changed. Integers wrap around; halves are computed in float.
  *
+ * Of a variable on parameter servers the rows are changed there, at once and in any context, by
+ * ADD, SUB and UPDATE (others: FAILED_PRECONDITION).
+ *
  * Errors. INVALID_ARGUMENT: shapes or types that do not fit, a scalar variable, truth values or
  * strings (but for update), a division of integers by 0, an index outside of [0, rows), which is
  * named and which in replica context all replicas hear of. UNIMPLEMENTED: a variable that is

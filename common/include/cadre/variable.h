@@ -11,6 +11,8 @@
  *     sync on read   one per local replica   in a strategy, ON_READ
  *     aggregating    one                     with central storage, whatever is asked
  *     regular        one                     outside of any strategy's scope: plain memory
+ *     served         none; shards, on        with parameter servers (cadre/served.h)
+ *                    parameter servers
  *
  * Components of mirrored number variables lie where their replicas are, on GPUs too (but with
  * keep_on_host); all others in the memory of the host. Checkpoints are the same either way: a job
@@ -22,6 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cadre/optimizer.h"
 #include "cadre/replica.h"
 #include "cadre/tensor.h"
 
@@ -30,6 +33,7 @@ extern "C" {
 #endif
 
 typedef struct cadre_variable cadre_variable;
+typedef struct cadre_partitioner cadre_partitioner; /* cadre/parameter_server.h */
 
 /* tf.VariableSynchronization.
  * ON_READ is for what each replica counts for itself, such as a metric. A replica reads and writes
@@ -70,7 +74,8 @@ typedef enum cadre_initializer_kind {
     CADRE_INITIALIZER_FUNCTION
 } cadre_initializer_kind;
 
-/* Fills `count` elements of `dtype` at `values`, which are zero before. A failure is that of
+/* Fills `count` elements of `dtype` at `values`, which are zero before; of a variable on servers
+ * whole rows, at most 4 MiB at a time. A failure is that of
  * cadre_variable_create; cadre_fail says why. It runs in that call, so other calls with the
  * strategy are refused in it (cadre/strategy.h). */
 typedef cadre_status (*cadre_initializer_function)(
@@ -93,8 +98,18 @@ typedef enum cadre_kind {
     CADRE_VARIABLE_REGULAR = 0,
     CADRE_VARIABLE_MIRRORED,
     CADRE_VARIABLE_SYNC_ON_READ,
-    CADRE_VARIABLE_AGGREGATING
+    CADRE_VARIABLE_AGGREGATING,
+    CADRE_VARIABLE_SERVED
 } cadre_kind;
+
+/* Where a variable lies. A model that leaves it AUTO is trained by any strategy. */
+typedef enum cadre_variable_placement {
+    CADRE_PLACEMENT_AUTO = 0, /* as the strategy has its variables: with its replicas, or with
+                                 parameter servers on those */
+    CADRE_PLACEMENT_REPLICAS, /* in the processes of the replicas; of parameter servers the chief's
+                                 own, which closures do not see */
+    CADRE_PLACEMENT_SERVERS   /* on parameter servers, else FAILED_PRECONDITION */
+} cadre_variable_placement;
 
 /* Zeroed: zeros, AUTO, NONE. */
 typedef struct cadre_variable_options {
@@ -102,11 +117,17 @@ typedef struct cadre_variable_options {
     cadre_synchronization synchronization;
     cadre_aggregation aggregation;
     /* Share this variable's devices: one of the same strategy (INVALID_ARGUMENT) that lives
-     * (FAILED_PRECONDITION). (tf.distribute.StrategyExtended.colocate_vars_with.) */
+     * (FAILED_PRECONDITION). On the same server as one there: whole, and without moving the round
+     * robin. (tf.distribute.StrategyExtended.colocate_vars_with.) */
     const cadre_variable *colocate_with;
     /* Of replicas on GPUs: the components lie in the host's memory nevertheless. It is so anyway
      * for all but mirrored variables (ON_READ, central storage, strings). */
     bool keep_on_host;
+    cadre_variable_placement placement;
+    /* Of one on servers; of others it means nothing. NULL: the strategy's. */
+    const cadre_partitioner *partitioner;
+    /* Likewise: what servers make of gradients; f32 and f64 only. */
+    cadre_optimizer optimizer;
 } cadre_variable_options;
 
 /* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in
@@ -129,13 +150,28 @@ typedef struct cadre_variable_options {
  * The first one tries whether a checkpoint can be written where it is to go and fails (NOT_FOUND,
  * PERMISSION_DENIED,
  * ...) when it cannot, or when tasks see different folders there: before the training, not after
- * it. The variable belongs to the strategy and lives as long. (tf.Variable.) */
+ * it. The variable belongs to the strategy and lives as long.
+ *
+ * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
+ * others find it: before or between closures, after the first step too. Random initial values are
+ * the same wherever it lies, and whatever its shards are. In a job that goes on from a checkpoint
+ * it gets its value, and the optimizer's memory, from there, whatever its shards were, or where it
+ * lay; after the first step one that the checkpoint does not hold begins anew. FAILED_PRECONDITION:
+ * strings, ON_READ; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with
+ * what a partitioner gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken;
+ * RESOURCE_EXHAUSTED names the server that has no room. After an error it can be created again. In
+ * a closure the call finds the one that the chief has created: INVALID_ARGUMENT when that has
+ * another type or shape, FAILED_PRECONDITION when there is none. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
 
-/* The variable of that name, or NULL. Any context. */
-CADRE_API cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name);
+/* By name. `strategy` NULL: of the current one (cadre_strategy_current). In closures and
+ * evaluators, and on their chief, also those that parameter servers hold; the same each time, the
+ * process's. NOT_FOUND names those that there are. FAILED_PRECONDITION: the strategy has ended, or
+ * there is none. Any context and thread. */
+CADRE_API cadre_status cadre_variable_find(
+    const cadre_strategy *strategy, const char *name, cadre_variable **ret_variable);
 
 /* Any context and thread. Of NULL, and of one that ended with its strategy, they say "",
  * CADRE_DTYPE_NONE, 0 and NULL. */
@@ -152,18 +188,23 @@ CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 CADRE_API bool cadre_variable_created_in_scope(
     const cadre_strategy *strategy, const cadre_variable *variable);
 
-/* Components on this task; 1 of CADRE_STRING. */
+/* Components on this task; 1 of CADRE_STRING; of one on servers its shards. */
 CADRE_API uint32_t cadre_variable_components(const cadre_variable *variable);
 
 /* Writes the name of a local component into `buffer`, as snprintf does, and returns its length:
- * that of global replica 0 is called as the variable, that of replica r "<name>/replica_<r>". 0 and
- * "" when there is no such component. */
+ * that of global replica 0 is called as the variable, that of replica r "<name>/replica_<r>", shard
+ * s of several "<name>/part_<s>". 0 and "" when there is no such component. */
 CADRE_API size_t cadre_variable_component_name(
     const cadre_variable *variable, uint32_t component, char *buffer, size_t size);
 
-/* The device that a local component is on, as cadre/device.h writes it; NULL when there is no such
- * component. Valid as long as the variable. */
+/* The device that a local component is on, as cadre/device.h writes it (a shard:
+ * "/job:ps/replica:0/task:1/device:CPU:0"); NULL when there is no such component. Valid as long as
+ * the variable. */
 CADRE_API const char *cadre_variable_device(const cadre_variable *variable, uint32_t component);
+
+/* Which rows a component has: all of them, but of a shard (a scalar is one row). OUT_OF_RANGE. */
+CADRE_API cadre_status cadre_variable_component_rows(
+    const cadre_variable *variable, uint32_t component, int64_t *ret_first, int64_t *ret_rows);
 
 /* Ends a regular variable. Others belong to their strategy: then, and for NULL, nothing. */
 CADRE_API void cadre_variable_release(cadre_variable *variable);
@@ -177,12 +218,48 @@ CADRE_API void cadre_variable_release(cadre_variable *variable);
  * CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only for a variable that
  * is NULL, or ended with its strategy, or in a step is of another strategy than that, or in
  * cross-replica context is ON_READ without aggregation, or when no copy can be made of one on a
- * GPU: the error says which. (tf.Variable.read_value.) */
+ * GPU, or it lies on parameter servers (use cadre_variable_value): the error says which. */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 
+/* How a value is read. Zeroed: into a new tensor, as it is now. */
+typedef struct cadre_read_options {
+    /* Is filled: in the host's memory, of the value's type and shape (INVALID_ARGUMENT), such as
+     * one over memory of the program (cadre_tensor_over), which it reaches without a copy. The
+     * result is it, with one reference more, and may be left out (`ret` NULL). */
+    cadre_tensor *into;
+    /* Of one on servers: waits until so many synchronous steps were applied to what is read; other
+     * pushes do not count (cadre/served.h). */
+    uint64_t step;
+} cadre_read_options;
+
+/* The value, wherever the variable lies; what cadre_variable_read sees. Of one in this process a
+ * tensor over that memory, without a copy, valid as long as the variable: its content changes with
+ * each write. (On a GPU, in replica context, a copy there, in the order of the replica's stream.)
+ * Of one on parameter servers a copy, which travels and may fail: UNAVAILABLE, DATA_LOSS,
+ * CANCELLED. `options` may be NULL, here and below. The tensor is the caller's, one reference.
+ * (tf.Variable.read_value.) */
+CADRE_API cadre_status cadre_variable_value(const cadre_replica *replica, cadre_variable *variable,
+    const cadre_read_options *options, cadre_tensor **ret_value);
+
+/* Rows by number, in that order, any number of times: `ids` is i32 or i64 of any rank, the result
+ * has its shape and then a row's, and is a copy in the host's memory. OUT_OF_RANGE names the row.
+ * INVALID_ARGUMENT: a scalar variable, or strings. (tf.nn.embedding_lookup, tf.gather.) */
+CADRE_API cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable *variable,
+    const cadre_tensor *ids, const cadre_read_options *options, cadre_tensor **ret_rows);
+
+/* Python's slice [begin:end:step] of the first axis, a copy likewise; missing bounds, or step, by
+ * CADRE_SLICE_DEFAULT. With CADRE_SLICE_ROW as `end` the row `begin` alone, of rank less by one,
+ * which counts from the end when it is negative: OUT_OF_RANGE. INVALID_ARGUMENT: step 0, a scalar,
+ * strings. (ShardedVariable.__getitem__.) */
+#define CADRE_SLICE_DEFAULT INT64_MIN
+#define CADRE_SLICE_ROW     (INT64_MIN + 1)
+CADRE_API cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *variable,
+    int64_t begin, int64_t end, int64_t step, cadre_tensor **ret_rows);
+
 /* Prints it, and a line's end, as TensorFlow does (cadre/tensor.h), with the components of this
- * task; "SyncOnReadVariable" of one that is combined when read:
+ * task; "SyncOnReadVariable" of one that is combined when read, "ShardedVariable" of several
+ * shards, with those:
  *
  *     MirroredVariable:{
  *       0: <cadre_variable 'v:0' shape=() dtype=float32, numpy=1.0>,
@@ -191,14 +268,15 @@ CADRE_API const void *cadre_variable_read(
  *
  * Of one component (aggregating, regular, strings), and in a replica function or an update, where
  * it is that replica's, the middle alone: <cadre_variable 'v:0' ...>. FAILED_PRECONDITION where
- * cadre_variable_read gives NULL. (print.) */
+ * cadre_variable_read gives NULL in this process. (print.) */
 CADRE_API cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file);
 
 /* All components of this task as they are now: *ret_values has one tensor for each, a copy in the
  * memory of the host, and is the caller's to release. Of a regular variable, an aggregating one and
- * CADRE_STRING it has one. No collective; between steps, in the function of cadre_merge_call, and
- * of a regular variable anywhere. FAILED_PRECONDITION in a replica function and in an update, where
- * others write. RESOURCE_EXHAUSTED. (tf.distribute.Strategy.experimental_local_results.) */
+ * CADRE_STRING it has one, and of one on servers, which is the whole: in any context. No
+ * collective; between steps, in the function of cadre_merge_call, and of a regular variable
+ * anywhere. FAILED_PRECONDITION in a replica function and in an update, where others write.
+ * RESOURCE_EXHAUSTED. (tf.distribute.Strategy.experimental_local_results.) */
 CADRE_API cadre_status cadre_variable_local_results(
     const cadre_variable *variable, cadre_per_replica **ret_values);
 

@@ -18,9 +18,9 @@ cadre_status machine_create(struct machine *machine, int64_t batch)
         return cadre_fail(CADRE_RESOURCE_EXHAUSTED,
             "there is no memory for a batch of %lld; use a smaller --batch", (long long)batch);
     }
-    cadre_status status = cadre_parameter_find("table", &machine->table);
+    cadre_status status = cadre_variable_find(NULL, "table", &machine->table);
     if (status == CADRE_OK) {
-        status = cadre_parameter_find("bias", &machine->bias);
+        status = cadre_variable_find(NULL, "bias", &machine->bias);
     }
     if (status != CADRE_OK) {
         machine_free(machine);
@@ -70,6 +70,52 @@ static float logit_of(const struct machine *machine, int64_t sample, float bias)
     return bias + sum[0] + pairs / 2;
 }
 
+/* Tensors over the machine's own memory: a batch has its own number of ids. */
+static cadre_status over_rows(
+    const struct machine *machine, float *rows, cadre_tensor **ret_ids, cadre_tensor **ret_rows)
+{
+    const int64_t dims[2] = {(int64_t)machine->ids.count, WIDTH};
+    CADRE_TRY(cadre_tensor_over(CADRE_I64, 1, dims, machine->ids.different, NULL, NULL, ret_ids));
+    cadre_status status = cadre_tensor_over(CADRE_F32, 2, dims, rows, NULL, NULL, ret_rows);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(*ret_ids);
+    }
+    return status;
+}
+
+static cadre_status pull(const struct machine *machine, float *ret_bias)
+{
+    cadre_tensor *bias;
+    cadre_tensor *ids;
+    cadre_read_options options = {0};
+    CADRE_TRY(cadre_variable_value(NULL, machine->bias, NULL, &bias));
+    *ret_bias = *(const float *)cadre_tensor_const_data(bias);
+    cadre_tensor_release(bias);
+    CADRE_TRY(over_rows(machine, machine->rows, &ids, &options.into));
+    cadre_status status = cadre_variable_gather(NULL, machine->table, ids, &options, NULL);
+    cadre_tensor_release(options.into);
+    cadre_tensor_release(ids);
+    return status;
+}
+
+static cadre_status push(const struct machine *machine, const float *bias_slope)
+{
+    const int64_t one = 1;
+    cadre_tensor *bias;
+    cadre_tensor *ids;
+    cadre_tensor *slopes;
+    CADRE_TRY(over_rows(machine, machine->slopes, &ids, &slopes));
+    cadre_status status =
+        cadre_variable_push(NULL, machine->table, CADRE_ASSIGN_UPDATE, slopes, ids, NULL);
+    cadre_tensor_release(slopes);
+    cadre_tensor_release(ids);
+    CADRE_TRY(status);
+    CADRE_TRY(cadre_tensor_from_data(CADRE_F32, 1, &one, bias_slope, &bias));
+    status = cadre_variable_push(NULL, machine->bias, CADRE_ASSIGN_UPDATE, bias, NULL, NULL);
+    cadre_tensor_release(bias);
+    return status;
+}
+
 cadre_status machine_forward(
     struct machine *machine, const cadre_tensor *ids, const cadre_tensor *clicked, double *ret_loss)
 {
@@ -77,9 +123,7 @@ cadre_status machine_forward(
     const float *truth = cadre_tensor_const_data(clicked);
     float bias;
     ids_sort(&machine->ids, cadre_tensor_const_data(ids), (size_t)count * FIELDS);
-    CADRE_TRY(cadre_parameter_pull(machine->bias, &bias, NULL));
-    CADRE_TRY(cadre_parameter_gather_rows(
-        machine->table, machine->ids.different, machine->ids.count, machine->rows, NULL));
+    CADRE_TRY(pull(machine, &bias));
     *ret_loss = 0;
     for (int64_t i = 0; i < count; i++) {
         float logit = logit_of(machine, i, bias);
@@ -110,7 +154,5 @@ cadre_status machine_backward(struct machine *machine, const cadre_tensor *click
             }
         }
     }
-    CADRE_TRY(cadre_parameter_push_rows(
-        machine->table, machine->ids.different, machine->ids.count, machine->slopes, NULL));
-    return cadre_parameter_push(machine->bias, &bias_slope, NULL);
+    return push(machine, &bias_slope);
 }

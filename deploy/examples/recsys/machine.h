@@ -12,8 +12,8 @@ enum { WIDTH = 16 }; /* of a row: the weight, then the vector */
 
 /* The rows of one batch, its gradients, and what came of it. */
 struct machine {
-    cadre_parameter *table; /* f32 [rows, WIDTH] */
-    cadre_parameter *bias;  /* f32 [1] */
+    cadre_variable *table; /* f32 [rows, WIDTH] */
+    cadre_variable *bias;  /* f32 [1] */
     struct ids ids;
     float *rows;   /* [ids.count, WIDTH] */
     float *slopes; /* likewise */
@@ -21,7 +21,7 @@ struct machine {
     int64_t batch; /* at most */
 };
 
-/* Finds the parameters by name. */
+/* Finds the variables by name. */
 cadre_status machine_create(struct machine *machine, int64_t batch);
 void machine_free(struct machine *machine);
 

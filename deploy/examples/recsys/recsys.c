@@ -125,23 +125,23 @@ static int evaluate(const struct settings *settings)
 
 static void create(cadre_strategy *strategy, const struct settings *settings)
 {
-    cadre_parameter *table;
-    cadre_parameter *bias;
+    cadre_variable *table;
+    cadre_variable *bias;
     const int64_t table_dims[2] = {settings->rows, WIDTH};
     const int64_t bias_dims[1] = {1};
     const cadre_optimizer adagrad = {.kind = CADRE_OPTIMIZER_ADAGRAD,
         .rate = settings->rate,
         .initial_accumulator = 1e-5}; /* gradients of a mean are small */
-    const cadre_parameter_options of_table = {.optimizer = adagrad,
+    const cadre_variable_options of_table = {.optimizer = adagrad,
         .initializer = {.kind = CADRE_INITIALIZER_NORMAL, .stddev = 0.02, .seed = 1}};
-    const cadre_parameter_options of_bias = {.optimizer = adagrad};
+    const cadre_variable_options of_bias = {.optimizer = adagrad};
     CADRE_CHECK(
-        cadre_parameter_create(strategy, "table", CADRE_F32, 2, table_dims, &of_table, &table));
-    CADRE_CHECK(cadre_parameter_create(strategy, "bias", CADRE_F32, 1, bias_dims, &of_bias, &bias));
+        cadre_variable_create(strategy, "table", CADRE_F32, 2, table_dims, &of_table, &table));
+    CADRE_CHECK(cadre_variable_create(strategy, "bias", CADRE_F32, 1, bias_dims, &of_bias, &bias));
     printf("table: %lld rows of %d in %u shards, %.0f MB and as much for Adagrad; a batch needs "
            "%.0f KB of it at most\n",
-        (long long)settings->rows, WIDTH, cadre_parameter_shards(table),
-        (double)cadre_parameter_bytes(table) * 1e-6,
+        (long long)settings->rows, WIDTH, cadre_variable_components(table),
+        (double)cadre_variable_count(table) * sizeof(float) * 1e-6,
         (double)settings->batch * FIELDS * WIDTH * sizeof(float) * 1e-3);
     fflush(stdout);
 }

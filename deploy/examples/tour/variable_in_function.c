@@ -8,8 +8,7 @@ static cadre_status get_variable(cadre_variable **ret_variable)
 {
     const cadre_variable_options one = {
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 1}};
-    *ret_variable = cadre_variable_find(cadre_strategy_current(), "x");
-    return *ret_variable != NULL
+    return cadre_variable_find(NULL, "x", ret_variable) == CADRE_OK
                ? CADRE_OK
                : cadre_variable_create(NULL, "x", CADRE_F32, 0, NULL, &one, ret_variable);
 }

@@ -4,7 +4,7 @@
  *
  *     bench_pushing FOLDER ELEMENTS
  *
- * Each push adds one to every element of an i64 parameter. The worker appends (pushes so far,
+ * Each push adds one to every element of an i64 variable. The worker appends (pushes so far,
  * CLOCK_MONOTONIC in ns) as two 64-bit numbers to FOLDER/pushes. Once there is FOLDER/stop the
  * chief compares: its word is the file FOLDER/lost, "<acknowledged> <lost> <twice>". */
 #include <fcntl.h>
@@ -39,12 +39,12 @@ static const char *path_of(const char *name)
 static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     static uint64_t done;
-    cadre_parameter *counts;
+    cadre_variable *counts;
     cadre_tensor *ones;
     (void)closure;
     (void)user;
-    CADRE_TRY(cadre_parameter_find("counts", &counts));
-    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_parameter_dims(counts), &ones));
+    CADRE_TRY(cadre_variable_find(NULL, "counts", &counts));
+    CADRE_TRY(cadre_tensor_create(CADRE_I64, 1, cadre_variable_dims(counts), &ones));
     int64_t *values = cadre_tensor_data(ones);
     for (int64_t i = 0; i < cadre_tensor_count(ones); i++) {
         values[i] = 1;
@@ -54,7 +54,7 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     }
     cadre_status status = CADRE_OK;
     for (int i = 0; status == CADRE_OK && i < PUSHES; i++) {
-        status = cadre_parameter_assign_add(counts, ones, NULL);
+        status = cadre_variable_assign(NULL, counts, CADRE_ASSIGN_ADD, ones);
         uint64_t stamp[2] = {++done, now_ns()};
         if (status == CADRE_OK && write(file, stamp, sizeof stamp) != sizeof stamp) {
             status = cadre_fail(CADRE_RESOURCE_EXHAUSTED, "%s cannot be written", folder);
@@ -65,12 +65,12 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
 }
 
 /* More than `acknowledged` were applied twice, fewer were lost. */
-static int compare(cadre_parameter *counts, int64_t acknowledged)
+static int compare(cadre_variable *counts, int64_t acknowledged)
 {
     cadre_tensor *value;
     int64_t lost = 0;
     int64_t twice = 0;
-    CADRE_CHECK(cadre_parameter_read(counts, &value, NULL));
+    CADRE_CHECK(cadre_variable_value(NULL, counts, NULL, &value));
     const int64_t *found = cadre_tensor_const_data(value);
     for (int64_t i = 0; i < cadre_tensor_count(value); i++) {
         lost = acknowledged - found[i] > lost ? acknowledged - found[i] : lost;
@@ -101,12 +101,12 @@ int main(int argc, char **argv)
         return cadre_serve();
     }
     cadre_strategy *strategy;
-    cadre_parameter *counts;
+    cadre_variable *counts;
     cadre_remote_value *value;
     int64_t acknowledged = 0;
     const int64_t dims[1] = {strtoll(argv[2], NULL, 10)};
     CADRE_CHECK(cadre_strategy_parameter_server(NULL, &strategy));
-    CADRE_CHECK(cadre_parameter_create(strategy, "counts", CADRE_I64, 1, dims, NULL, &counts));
+    CADRE_CHECK(cadre_variable_create(strategy, "counts", CADRE_I64, 1, dims, NULL, &counts));
     while (access(path_of("stop"), F_OK) != 0) {
         cadre_tensor *pushes;
         uint32_t count;

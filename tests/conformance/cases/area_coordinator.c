@@ -8,7 +8,7 @@
 
 #include "areas.h"
 #include "cadre/cluster_coordinator.h"
-#include "cadre/parameter.h"
+#include "cadre/served.h"
 #include "replicas.h"
 #include "worker/library/runtime/closures/scheduler.h"
 
@@ -49,11 +49,11 @@ static cadre_status nested(cadre_closure *closure, cadre_tensor *outputs[], void
 
 static cadre_status add(float value)
 {
-    cadre_parameter *v = NULL;
+    cadre_variable *v = NULL;
     cadre_tensor *tensor = NULL;
-    CADRE_TRY(cadre_parameter_find("v", &v));
+    CADRE_TRY(cadre_variable_find(NULL, "v", &v));
     CADRE_TRY(cadre_tensor_from_f32(value, &tensor));
-    cadre_status status = cadre_parameter_assign_add(v, tensor, NULL);
+    cadre_status status = cadre_variable_assign(NULL, v, CADRE_ASSIGN_ADD, tensor);
     cadre_tensor_release(tensor);
     return status;
 }
@@ -88,15 +88,24 @@ static cadre_status iterate_long(cadre_closure *closure, cadre_tensor *outputs[]
     return iterate(closure, outputs, user);
 }
 
+static cadre_status read_number(cadre_variable *v, float *ret_value)
+{
+    cadre_tensor *value = NULL;
+    CADRE_TRY(cadre_variable_value(NULL, v, NULL, &value));
+    *ret_value = *(const float *)cadre_tensor_const_data(value);
+    cadre_tensor_release(value);
+    return CADRE_OK;
+}
+
 /* (v + 1, v - 1) */
 static cadre_status around(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
-    cadre_parameter *v = NULL;
+    cadre_variable *v = NULL;
     float value = 0;
     (void)closure;
     (void)user;
-    CADRE_TRY(cadre_parameter_find("v", &v));
-    CADRE_TRY(cadre_parameter_pull(v, &value, NULL));
+    CADRE_TRY(cadre_variable_find(NULL, "v", &v));
+    CADRE_TRY(read_number(v, &value));
     CADRE_TRY(cadre_tensor_from_f32(value + 1, &outputs[0]));
     return cadre_tensor_from_f32(value - 1, &outputs[1]);
 }
@@ -142,7 +151,7 @@ struct play {
     struct conformance_case *self;
     cadre_strategy *strategy;
     const char *function; /* that "schedule" means */
-    cadre_parameter *v;
+    cadre_variable *v;
     cadre_per_worker *twos;
     cadre_remote_value *value; /* "r" */
     json_t *joins;
@@ -195,8 +204,7 @@ static bool join(struct play *play, unsigned times)
 static bool read_v(struct play *play)
 {
     float value = 0;
-    bool good =
-        case_ok(play->self, cadre_parameter_pull(play->v, &value, NULL), "cadre_parameter_pull");
+    bool good = case_ok(play->self, read_number(play->v, &value), "cadre_variable_value");
     json_array_append_new(play->reads, json_real((double)value));
     return good;
 }
@@ -392,8 +400,8 @@ static bool prepare(struct play *play)
     atomic_store(&go, false);
     return play->strategy != NULL &&
            case_ok(self,
-               cadre_parameter_create(play->strategy, "v", CADRE_F32, 0, NULL, NULL, &play->v),
-               "cadre_parameter_create") &&
+               cadre_variable_create(play->strategy, "v", CADRE_F32, 0, NULL, NULL, &play->v),
+               "cadre_variable_create") &&
            case_ok(self, cadre_create_per_worker_dataset(play->strategy, "twos", &play->twos),
                "cadre_create_per_worker_dataset");
 }

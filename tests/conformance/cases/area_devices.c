@@ -149,7 +149,7 @@ static void check_results(struct conformance_case *self, cadre_strategy *strateg
 
 /* Devices that the program names, on this host. */
 static void check_named(
-    struct conformance_case *self, const json_t *names, bool central, const char *parameter)
+    struct conformance_case *self, const json_t *names, bool central, const char *variable)
 {
     const char *devices[REPLICAS_MAX];
     size_t count = 0;
@@ -161,7 +161,7 @@ static void check_named(
         return;
     }
     cadre_status status = central
-                              ? cadre_strategy_central_storage(devices, count, parameter, &strategy)
+                              ? cadre_strategy_central_storage(devices, count, variable, &strategy)
                               : cadre_strategy_mirrored_devices(devices, count, &strategy);
     if (!case_verdict(self, status, "the constructor")) {
         cadre_strategy_release(strategy);
@@ -210,7 +210,7 @@ void area_strategy_setup(struct conformance_case *self)
     static const char *const known[] = {
         "strategy", "devices", "hosts", "num_workers", "gpus_per_worker", "parameter_device", NULL};
     const char *kind = json_string_value(json_object_get(self->given, "strategy"));
-    const char *parameter = json_string_value(json_object_get(self->given, "parameter_device"));
+    const char *variable = json_string_value(json_object_get(self->given, "parameter_device"));
     const json_t *devices = json_object_get(self->given, "devices");
     const json_t *hosts = json_object_get(self->given, "hosts");
     if (!case_knows(self, self->given, known)) {
@@ -221,7 +221,7 @@ void area_strategy_setup(struct conformance_case *self)
     } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(devices)) {
         check_named(self, devices, false, NULL);
     } else if (kind != NULL && strcmp(kind, "central_storage") == 0 && json_is_array(devices)) {
-        check_named(self, devices, true, parameter);
+        check_named(self, devices, true, variable);
     } else if (kind != NULL && strcmp(kind, "mirrored") == 0 && json_is_array(hosts)) {
         check_hosts(self, hosts);
     } else {

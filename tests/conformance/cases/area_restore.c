@@ -49,10 +49,10 @@ static bool assign(struct conformance_case *self, cadre_strategy *strategy, cons
     json_object_foreach((json_t *)(uintptr_t)values, name, value)
     {
         cadre_tensor *tensor = NULL;
+        cadre_variable *variable = NULL;
         if (!case_tensor(self, value, case_dtype_of(value), &tensor) ||
-            !case_ok(self,
-                cadre_variable_assign(
-                    NULL, cadre_variable_find(strategy, name), CADRE_ASSIGN, tensor),
+            !case_ok(self, cadre_variable_find(strategy, name, &variable), "cadre_variable_find") ||
+            !case_ok(self, cadre_variable_assign(NULL, variable, CADRE_ASSIGN, tensor),
                 "cadre_variable_assign")) {
             return false;
         }
@@ -101,9 +101,8 @@ static void compare_values(struct conformance_case *self, cadre_strategy *strate
     json_object_foreach(json_object_get(self->expect, "values"), name, value)
     {
         cadre_tensor *tensor = NULL;
-        const cadre_variable *variable = cadre_variable_find(strategy, name);
-        if (variable == NULL) {
-            case_fail(self, "there is no variable '%s'", name);
+        cadre_variable *variable = NULL;
+        if (!case_ok(self, cadre_variable_find(strategy, name, &variable), name)) {
             return;
         }
         if (!case_ok(self,

@@ -13,7 +13,7 @@
 /* What a case is about. */
 struct sharded {
     struct conformance_case *self;
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     cadre_dtype dtype;
     json_t *sizes; /* of the shards, as given */
 };
@@ -75,11 +75,11 @@ static bool make(struct sharded *sharded)
     cadre_strategy *strategy = case_servers(self, json_array_size(sharded->sizes));
     return case_tensor(self, value, sharded->dtype, &tensor) && strategy != NULL &&
            case_ok(self,
-               cadre_parameter_create(strategy, "v", sharded->dtype, cadre_tensor_rank(tensor),
-                   cadre_tensor_dims(tensor), NULL, &sharded->parameter),
-               "cadre_parameter_create") &&
-           case_ok(
-               self, cadre_parameter_assign(sharded->parameter, tensor), "cadre_parameter_assign");
+               cadre_variable_create(strategy, "v", sharded->dtype, cadre_tensor_rank(tensor),
+                   cadre_tensor_dims(tensor), NULL, &sharded->variable),
+               "cadre_variable_create") &&
+           case_ok(self, cadre_variable_assign(NULL, sharded->variable, CADRE_ASSIGN, tensor),
+               "cadre_variable_assign");
 }
 
 /* --- what is done --- */
@@ -96,11 +96,10 @@ static bool whole(struct sharded *sharded, const char *op, bool *ret_known)
     if (!case_tensor(self, json_object_get(self->given, "value"), sharded->dtype, &value)) {
         return false;
     }
-    cadre_status status = strcmp(op, "assign") == 0
-                              ? cadre_parameter_assign(sharded->parameter, value)
-                          : strcmp(op, "assign_add") == 0
-                              ? cadre_parameter_assign_add(sharded->parameter, value, NULL)
-                              : cadre_parameter_assign_sub(sharded->parameter, value, NULL);
+    cadre_assignment how = strcmp(op, "assign") == 0       ? CADRE_ASSIGN
+                           : strcmp(op, "assign_add") == 0 ? CADRE_ASSIGN_ADD
+                                                           : CADRE_ASSIGN_SUB;
+    cadre_status status = cadre_variable_assign(NULL, sharded->variable, how, value);
     return case_verdict(self, status, op);
 }
 
@@ -118,9 +117,11 @@ static bool rows(struct sharded *sharded, const char *op)
         !case_tensor(self, json_object_get(self->given, "values"), sharded->dtype, &values)) {
         return false;
     }
-    cadre_status status = add   ? cadre_parameter_scatter_add(sharded->parameter, ids, values)
-                          : sub ? cadre_parameter_scatter_sub(sharded->parameter, ids, values)
-                                : cadre_parameter_scatter_update(sharded->parameter, ids, values);
+    cadre_status status = cadre_variable_scatter(NULL, sharded->variable,
+        add   ? CADRE_SCATTER_ADD
+        : sub ? CADRE_SCATTER_SUB
+              : CADRE_SCATTER_UPDATE,
+        &(cadre_sparse){.values = values, .indices = ids, .rows = CADRE_DIMENSION_ANY});
     return case_verdict(self, status, op);
 }
 
@@ -139,11 +140,11 @@ static void slices(struct sharded *sharded)
     json_array_foreach(json_object_get(self->given, "queries"), i, query)
     {
         cadre_tensor *value = NULL;
-        cadre_status status =
-            json_is_integer(query)
-                ? cadre_parameter_row(sharded->parameter, json_integer_value(query), &value)
-                : cadre_parameter_slice(sharded->parameter, bound(query, 0), bound(query, 1),
-                      bound(query, 2), &value);
+        cadre_status status = json_is_integer(query)
+                                  ? cadre_variable_slice(NULL, sharded->variable,
+                                        json_integer_value(query), CADRE_SLICE_ROW, 1, &value)
+                                  : cadre_variable_slice(NULL, sharded->variable, bound(query, 0),
+                                        bound(query, 1), bound(query, 2), &value);
         if (!case_verdict(self, status, "a slice")) {
             return;
         }
@@ -159,8 +160,8 @@ static void lookup(struct sharded *sharded)
     cadre_tensor *ids = NULL;
     cadre_tensor *found = NULL;
     if (!case_tensor(self, json_object_get(self->given, "indices"), CADRE_I64, &ids) ||
-        !case_verdict(self, cadre_parameter_gather(sharded->parameter, ids, &found, NULL),
-            "cadre_parameter_gather")) {
+        !case_verdict(self, cadre_variable_gather(NULL, sharded->variable, ids, NULL, &found),
+            "cadre_variable_gather")) {
         return;
     }
     case_keep(self, found, case_release_tensor);
@@ -173,7 +174,7 @@ static void lookup(struct sharded *sharded)
 static bool check_shards(struct sharded *sharded, const json_t *wanted)
 {
     struct conformance_case *self = sharded->self;
-    json_t *shards = case_shards(self, sharded->parameter);
+    json_t *shards = case_shards(self, sharded->variable);
     json_t *sizes = case_keep(self, json_array(), case_release_json);
     size_t i;
     json_t *shard;
@@ -193,7 +194,7 @@ static bool check_shards(struct sharded *sharded, const json_t *wanted)
 static bool check_nonzero(struct sharded *sharded, const json_t *nonzero)
 {
     struct conformance_case *self = sharded->self;
-    json_t *shards = case_shards(self, sharded->parameter);
+    json_t *shards = case_shards(self, sharded->variable);
     if (shards == NULL) {
         return false;
     }
@@ -217,10 +218,10 @@ static bool check_owners(struct sharded *sharded, const json_t *owners)
     json_object_foreach((json_t *)(uintptr_t)owners, key, owner)
     {
         int64_t row = strtoll(key, NULL, 10);
-        for (uint32_t i = 0; i < cadre_parameter_shards(sharded->parameter); i++) {
+        for (uint32_t i = 0; i < cadre_variable_components(sharded->variable); i++) {
             int64_t first = 0;
             int64_t count = 0;
-            cadre_parameter_shard(sharded->parameter, i, &first, &count, NULL);
+            cadre_variable_component_rows(sharded->variable, i, &first, &count);
             if (row >= first && row < first + count) {
                 json_object_set_new(is, key, json_integer(i));
             }

@@ -26,12 +26,12 @@ static json_t *joined(struct conformance_case *self, const json_t *components)
     return all;
 }
 
-static cadre_parameter *create(cadre_strategy *strategy, const cadre_tensor *like)
+static cadre_variable *create(cadre_strategy *strategy, const cadre_tensor *like)
 {
-    cadre_parameter *parameter = NULL;
-    CADRE_CHECK(cadre_parameter_create(strategy, "v", cadre_tensor_dtype(like),
-        cadre_tensor_rank(like), cadre_tensor_dims(like), NULL, &parameter));
-    return parameter;
+    cadre_variable *variable = NULL;
+    CADRE_CHECK(cadre_variable_create(strategy, "v", cadre_tensor_dtype(like),
+        cadre_tensor_rank(like), cadre_tensor_dims(like), NULL, &variable));
+    return variable;
 }
 
 /* A step, since a program goes on from behind one. */
@@ -50,11 +50,11 @@ json_t *sharded_save(struct conformance_case *self)
         return NULL;
     }
     cadre_strategy *strategy = process_servers(json_array_size(components));
-    cadre_parameter *parameter = create(strategy, value);
-    CADRE_CHECK(cadre_parameter_assign(parameter, value));
+    cadre_variable *variable = create(strategy, value);
+    CADRE_CHECK(cadre_variable_assign(NULL, variable, CADRE_ASSIGN, value));
     step(strategy);
     CADRE_CHECK(cadre_save(strategy, true));
-    CADRE_CHECK(cadre_parameter_read(parameter, &whole, NULL));
+    CADRE_CHECK(cadre_variable_value(NULL, variable, NULL, &whole));
     json_t *saved = value_of_tensor(whole);
     cadre_tensor_release(whole);
     cadre_strategy_release(strategy);
@@ -71,9 +71,9 @@ json_t *sharded_restore(struct conformance_case *self)
         return NULL;
     }
     cadre_strategy *strategy = process_servers(json_array_size(sizes));
-    cadre_parameter *parameter = create(strategy, like);
+    cadre_variable *variable = create(strategy, like);
     step(strategy);
-    json_t *shards = json_incref(case_shards(self, parameter));
+    json_t *shards = json_incref(case_shards(self, variable));
     cadre_strategy_release(strategy);
     return shards;
 }

@@ -18,17 +18,17 @@ cadre_strategy *process_servers(uint64_t shards)
     return strategy;
 }
 
-json_t *case_shards(struct conformance_case *self, cadre_parameter *parameter)
+json_t *case_shards(struct conformance_case *self, cadre_variable *variable)
 {
     json_t *list = case_keep(self, json_array(), case_release_json);
-    for (uint32_t shard = 0; shard < cadre_parameter_shards(parameter); shard++) {
+    for (uint32_t shard = 0; shard < cadre_variable_components(variable); shard++) {
         int64_t first;
         int64_t rows;
         cadre_tensor *value = NULL;
-        if (!case_ok(self, cadre_parameter_shard(parameter, shard, &first, &rows, NULL),
-                "cadre_parameter_shard") ||
-            !case_ok(self, cadre_parameter_slice(parameter, first, first + rows, 1, &value),
-                "cadre_parameter_slice")) {
+        if (!case_ok(self, cadre_variable_component_rows(variable, shard, &first, &rows),
+                "cadre_variable_component_rows") ||
+            !case_ok(self, cadre_variable_slice(NULL, variable, first, first + rows, 1, &value),
+                "cadre_variable_slice")) {
             return NULL;
         }
         json_array_append_new(list, value_of_tensor(value));

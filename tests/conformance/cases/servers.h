@@ -3,16 +3,16 @@
 #ifndef CADRE_TESTS_CONFORMANCE_SERVERS_H
 #define CADRE_TESTS_CONFORMANCE_SERVERS_H
 
-#include "cadre/parameter.h"
+#include "cadre/served.h"
 #include "case.h"
 #include "steps.h"
 
-/* Parameters are cut into so many shards. (case_servers of steps.h does the same for a case in the
+/* Variables are cut into so many shards. (case_servers of steps.h does the same for a case in the
  * common process.) In a process that is this case's own, which ends with it. */
 cadre_strategy *process_servers(uint64_t shards);
 
 /* Each shard's rows, a list of lists; a new reference which the case releases. NULL: it has failed.
  */
-json_t *case_shards(struct conformance_case *self, cadre_parameter *parameter);
+json_t *case_shards(struct conformance_case *self, cadre_variable *variable);
 
 #endif

@@ -10,11 +10,12 @@
 #include "cadre/checkpoint.h"
 #include "cadre/cluster_coordinator.h"
 #include "cadre/export.h"
-#include "cadre/parameter.h"
+#include "cadre/served.h"
 #include "cadre/program.h"
 #include "cadre/restore.h"
 #include "common/base/files.h"
 #include "tests/lib/test.h"
+#include "tests/unit/served/memory.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/input/input.h"
@@ -69,7 +70,7 @@ static cadre_status overreach(cadre_closure *closure, cadre_tensor *outputs[], v
 /* Adds half to all of "w": the rate is 0.5. */
 static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     float gradient[ROWS * WIDTH];
     (void)closure;
     (void)outputs;
@@ -77,8 +78,8 @@ static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void 
     for (int i = 0; i < ROWS * WIDTH; i++) {
         gradient[i] = -1;
     }
-    CADRE_TRY(cadre_parameter_find("w", &parameter));
-    return cadre_parameter_push(parameter, gradient, NULL);
+    CADRE_TRY(cadre_variable_find(NULL, "w", &variable));
+    return memory_push(variable, gradient, NULL);
 }
 
 static void assert_refused(cadre_status status, cadre_status wanted, const char *part)
@@ -153,21 +154,21 @@ static void all_are_in_one_program(void **state)
     assert_null(crew_current());
 }
 
-static cadre_parameter *make_w(cadre_strategy *strategy)
+static cadre_variable *make_w(cadre_strategy *strategy)
 {
-    cadre_parameter *parameter = NULL;
-    const cadre_parameter_options options = {
+    cadre_variable *variable = NULL;
+    const cadre_variable_options options = {
         .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5}};
     const int64_t dims[] = {ROWS, WIDTH};
     assert_int_equal(
-        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &options, &parameter), CADRE_OK);
-    return parameter;
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable), CADRE_OK);
+    return variable;
 }
 
-static void assert_w(cadre_parameter *parameter, float wanted)
+static void assert_w(cadre_variable *variable, float wanted)
 {
     float values[ROWS * WIDTH];
-    assert_int_equal(cadre_parameter_pull(parameter, values, NULL), CADRE_OK);
+    assert_int_equal(memory_pull(variable, values), CADRE_OK);
     for (int i = 0; i < ROWS * WIDTH; i++) {
         assert_true(values[i] == wanted);
     }
@@ -184,15 +185,15 @@ static void a_program_trains(void **state)
     const cadre_parameter_server_options options = {
         .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3}};
     assert_int_equal(cadre_strategy_parameter_server(&options, &strategy), CADRE_OK);
-    cadre_parameter *parameter = make_w(strategy);
-    assert_int_equal(cadre_parameter_shards(parameter), 3);
+    cadre_variable *variable = make_w(strategy);
+    assert_int_equal(cadre_variable_components(variable), 3);
     assert_ok(progress_note_read(crew_current(), &note, &error), &error);
     uint64_t before = note.pushes;
     for (int i = 0; i < CLOSURES; i++) {
         assert_int_equal(cadre_schedule(strategy, "train", NULL, 0, NULL), CADRE_OK);
     }
     assert_int_equal(cadre_join(strategy), CADRE_OK);
-    assert_w(parameter, CLOSURES / 2);
+    assert_w(variable, CLOSURES / 2);
     assert_ok(progress_note_read(crew_current(), &note, &error), &error);
     assert_int_equal(note.step, 1);
     assert_int_equal(note.pushes - before, 3 * CLOSURES); /* each to 3 shards */
@@ -225,14 +226,14 @@ static void a_program_exports_what_servers_hold(void **state)
 {
     (void)state;
     static const cadre_signature named[] = {{"velocity", "w/momentum"}, {"weights", "w"}};
-    const cadre_parameter_options options = {
+    const cadre_variable_options options = {
         .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
     const int64_t dims[] = {ROWS, WIDTH};
     cadre_strategy *strategy;
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
     assert_int_equal(
-        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &options, &parameter), CADRE_OK);
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable), CADRE_OK);
     assert_int_equal(cadre_export(strategy, "all.safetensors", NULL, 0), CADRE_OK);
     assert_tensors("all.safetensors", 1, "w");
     assert_int_equal(cadre_export(strategy, "named.safetensors", named, 2), CADRE_OK);
@@ -245,21 +246,21 @@ static void parameters_take_values(void **state)
 {
     (void)state;
     static const cadre_signature named[] = {{"weights", "w"}};
-    const cadre_parameter_options three = {
+    const cadre_variable_options three = {
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3},
         .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
-    cadre_parameter_options other = three;
+    cadre_variable_options other = three;
     other.initializer.value = 7;
     const int64_t dims[] = {ROWS, WIDTH};
     const cadre_parameter_server_options cut = {
         .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 3}};
     char path[TEST_PATH_BYTES];
     cadre_strategy *strategy;
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     cadre_restore_result found;
     assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
     assert_int_equal(
-        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &three, &parameter), CADRE_OK);
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &three, &variable), CADRE_OK);
     assert_int_equal(cadre_export(strategy, "weights.safetensors", named, 1), CADRE_OK);
     cadre_strategy_release(strategy);
 
@@ -268,11 +269,11 @@ static void parameters_take_values(void **state)
     assert_int_equal(cadre_restore(strategy, path, &found), CADRE_OK);
     assert_int_equal(found.unused_count, 1);
     assert_int_equal(
-        cadre_parameter_create(strategy, "w", CADRE_F32, 2, dims, &other, &parameter), CADRE_OK);
-    assert_w(parameter, 3);
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &other, &variable), CADRE_OK);
+    assert_w(variable, 3);
     assert_int_equal(
-        cadre_parameter_create(strategy, "b", CADRE_F32, 2, dims, &other, &parameter), CADRE_OK);
-    assert_w(parameter, 7);
+        cadre_variable_create(strategy, "b", CADRE_F32, 2, dims, &other, &variable), CADRE_OK);
+    assert_w(variable, 7);
     assert_int_equal(cadre_restored(strategy, CADRE_RESTORED_PARTIAL, &found), CADRE_OK);
     assert_int_equal(found.restored, 1);
     assert_int_equal(found.unused_count, 0);
@@ -284,8 +285,8 @@ static void parameters_take_values(void **state)
 
     assert_int_equal(cadre_strategy_parameter_server(&cut, &strategy), CADRE_OK);
     assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_OK);
-    assert_int_equal(cadre_parameter_create(
-                         strategy, "w", CADRE_F32, 1, (const int64_t[]){2}, &other, &parameter),
+    assert_int_equal(
+        cadre_variable_create(strategy, "w", CADRE_F32, 1, (const int64_t[]){2}, &other, &variable),
         CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(cadre_error_message(), "weights.safetensors"));
     cadre_strategy_release(strategy);

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "cadre/cluster_coordinator.h"
-#include "cadre/parameter.h"
+#include "cadre/served.h"
 #include "cadre/program.h"
 #include "crew_daemon.h"
 #include "tests/lib/program.h"
 #include "tests/lib/test.h"
+#include "tests/unit/served/memory.h"
 
 #define ROWS     6
 #define CLOSURES 60 /* of a step; 3 steps */
@@ -26,7 +27,7 @@ static const char *self;
 
 static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     float gradient[ROWS];
     (void)closure;
     (void)outputs;
@@ -34,28 +35,28 @@ static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void 
     for (int i = 0; i < ROWS; i++) {
         gradient[i] = -1;
     }
-    CADRE_TRY(cadre_parameter_find("w", &parameter));
-    return cadre_parameter_push(parameter, gradient, NULL);
+    CADRE_TRY(cadre_variable_find(NULL, "w", &variable));
+    return memory_push(variable, gradient, NULL);
 }
 
 static int lead(void)
 {
     cadre_strategy *strategy;
-    cadre_parameter *parameter;
+    cadre_variable *variable;
     const int64_t dims[] = {ROWS};
     float values[ROWS];
     const cadre_parameter_server_options options = {
         .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 2}};
-    const cadre_parameter_options sgd = {.optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+    const cadre_variable_options sgd = {.optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
     CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
-    CADRE_CHECK(cadre_parameter_create(strategy, "w", CADRE_F32, 1, dims, &sgd, &parameter));
+    CADRE_CHECK(cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, &sgd, &variable));
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < CLOSURES; i++) {
             CADRE_CHECK(cadre_schedule(strategy, "train", NULL, 0, NULL));
         }
         CADRE_CHECK(cadre_join(strategy));
     }
-    CADRE_CHECK(cadre_parameter_pull(parameter, values, NULL));
+    CADRE_CHECK(memory_pull(variable, values));
     printf("trained to %g and %g\n", (double)values[0], (double)values[ROWS - 1]);
     fflush(stdout);
     return cadre_finish(strategy);
@@ -66,10 +67,10 @@ static int evaluate(void)
     cadre_strategy *strategy;
     uint64_t step = 0;
     while (cadre_next_evaluation(0, &step)) {
-        cadre_parameter *parameter;
+        cadre_variable *variable;
         float values[ROWS];
-        if (cadre_parameter_find("w", &parameter) == CADRE_OK) {
-            CADRE_CHECK(cadre_parameter_pull(parameter, values, NULL));
+        if (cadre_variable_find(NULL, "w", &variable) == CADRE_OK) {
+            CADRE_CHECK(memory_pull(variable, values));
             CADRE_CHECK(cadre_report_evaluation("value", (double)values[0]));
             if (cadre_strategy_parameter_server(NULL, &strategy) != CADRE_FAILED_PRECONDITION ||
                 strstr(cadre_error_message(), "its loop is cadre_next_evaluation") == NULL) {

@@ -238,7 +238,7 @@ static void a_shard_that_is_ahead_passes_a_step_over(void **state)
     assert_int_equal(store_steps(store, shard), 7);
     struct push late = part_of(shard, PUSH_UPDATE, 1, 20, 6);
     assert_error(store_push_begin(store, 0, &late, &pushing, &error), CADRE_FAILED_PRECONDITION,
-        &error, "cadre_parameter_begin_step");
+        &error, "cadre_variable_begin_step");
     assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
     assert_int_equal(store_steps(store, shard), 0);
 }

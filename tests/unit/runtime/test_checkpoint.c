@@ -48,7 +48,7 @@ static cadre_status count_step(
     (void)inputs;
     (void)outputs;
     (void)user;
-    cadre_variable *bytes = cadre_variable_find(cadre_replica_strategy(replica), "bytes");
+    cadre_variable *bytes = training_find(cadre_replica_strategy(replica), "bytes");
     int8_t *value = bytes == NULL ? NULL : cadre_variable_write(replica, bytes);
     if (value != NULL) {
         value[0]++;

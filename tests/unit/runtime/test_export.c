@@ -29,7 +29,7 @@ static cadre_variable *create(cadre_strategy *strategy, const char *name, cadre_
 static void assert_held(const cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     uint32_t rank, const int64_t *dims, const void *values, size_t bytes)
 {
-    cadre_variable *variable = cadre_variable_find(strategy, name);
+    cadre_variable *variable = training_find(strategy, name);
     assert_non_null(variable);
     assert_int_equal(cadre_variable_dtype(variable), dtype);
     assert_int_equal(cadre_variable_rank(variable), rank);
@@ -93,10 +93,9 @@ static void a_model_comes_back(void **state)
     assert_held(strategy, "mask", CADRE_BOOL, 1, three, bits, sizeof bits);
     assert_held(strategy, "pi", CADRE_F64, 0, NULL, &pi, sizeof pi);
     assert_held(strategy, "none", CADRE_I32, 1, (const int64_t[]){0}, bits, 0);
-    assert_null(cadre_variable_find(strategy, "seen")); /* what is combined is to be named */
-    assert_int_equal(
-        cadre_variable_kind(cadre_variable_find(strategy, "pi")), CADRE_VARIABLE_MIRRORED);
-    assert_int_equal(cadre_variable_components(cadre_variable_find(strategy, "pi")), 3);
+    assert_null(training_find(strategy, "seen")); /* what is combined is to be named */
+    assert_int_equal(cadre_variable_kind(training_find(strategy, "pi")), CADRE_VARIABLE_MIRRORED);
+    assert_int_equal(cadre_variable_components(training_find(strategy, "pi")), 3);
     assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     cadre_strategy_release(strategy);
 }
@@ -136,8 +135,8 @@ static void signatures_name_what_a_file_offers(void **state)
     strategy = training_strategy(1);
     assert_public_ok(cadre_import(strategy, path));
     assert_held(strategy, "dense/kernel", CADRE_F32, 2, two_by_three, matrix, sizeof matrix);
-    assert_null(cadre_variable_find(strategy, "weights"));
-    assert_non_null(cadre_variable_find(strategy, "seen"));
+    assert_null(training_find(strategy, "weights"));
+    assert_non_null(training_find(strategy, "seen"));
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
     const float zeros[6] = {0};
@@ -227,8 +226,8 @@ static void wrong_files_are_refused(void **state)
         write_tensors(cases[i].header, cases[i].data, path);
         assert_public_error(cadre_import(strategy, path), cases[i].status, cases[i].told);
         assert_non_null(strstr(cadre_error_message(), "wrong.safetensors"));
-        assert_null(cadre_variable_find(strategy, "a"));
-        assert_null(cadre_variable_find(strategy, "z"));
+        assert_null(training_find(strategy, "a"));
+        assert_null(training_find(strategy, "z"));
     }
     char path[TEST_PATH_BYTES];
     struct cadre_error error;
@@ -336,7 +335,7 @@ static int program(const char *how)
         return cadre_finish(strategy);
     }
     CADRE_CHECK(cadre_import(strategy, getenv("MODEL")));
-    const double *values = cadre_variable_read(NULL, cadre_variable_find(strategy, "v"));
+    const double *values = cadre_variable_read(NULL, training_find(strategy, "v"));
     printf("v %g %g\n", values[0], values[2]);
     CADRE_CHECK(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
     cadre_status status = cadre_export(strategy, "/nonexistent/m.safetensors", NULL, 0);

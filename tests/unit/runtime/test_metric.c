@@ -377,7 +377,7 @@ static void contexts_are_kept_apart(void **state)
     cadre_tensor *one;
     assert_public_ok(cadre_tensor_from_f32(1, &one));
     assert_public_ok(cadre_metric_create(strategy, CADRE_METRIC_MEAN, "m", NULL, &metric));
-    assert_int_equal(cadre_variable_dtype(cadre_variable_find(strategy, "m")), CADRE_F64);
+    assert_int_equal(cadre_variable_dtype(training_find(strategy, "m")), CADRE_F64);
     assert_public_error(cadre_metric_update(NULL, metric, one, NULL, NULL),
         CADRE_FAILED_PRECONDITION, "outside of a replica function");
     assert_public_error(cadre_run(strategy, reset_here, metric, NULL, 0, NULL),

@@ -79,7 +79,7 @@ static void what_is_asked_of_null_is_nothing(void **state)
     assert_int_equal(cadre_per_replica_count(NULL), 0);
     assert_int_equal(cadre_per_replica_components(NULL), 0);
     assert_null(cadre_local_results(NULL, 0));
-    assert_null(cadre_variable_find(NULL, "v"));
+    assert_null(training_find(NULL, "v"));
     assert_string_equal(cadre_variable_name(NULL), "");
     assert_int_equal(cadre_variable_dtype(NULL), CADRE_DTYPE_NONE);
     assert_int_equal(cadre_variable_rank(NULL), 0);

@@ -47,8 +47,8 @@ static void creation_is_checked(void **state)
     assert_int_equal(cadre_variable_dtype(w), CADRE_F32);
     assert_int_equal(cadre_variable_rank(w), 0);
     assert_int_equal(cadre_variable_count(w), 1);
-    assert_ptr_equal(cadre_variable_find(strategy, "w"), w);
-    assert_null(cadre_variable_find(strategy, "v"));
+    assert_ptr_equal(training_find(strategy, "w"), w);
+    assert_null(training_find(strategy, "v"));
     assert_public_error(cadre_variable_create(strategy, "w", CADRE_F32, 0, NULL, NULL, &other),
         CADRE_ALREADY_EXISTS, "'w'");
     assert_null(other);

@@ -65,7 +65,7 @@ static void the_scope_decides_the_kind(void **state)
     assert_component_name(inside, 0, "Variable");
     assert_component_name(inside, 1, "Variable/replica_1");
     assert_component_name(inside, 2, "");
-    assert_ptr_equal(cadre_variable_find(strategy, "Variable"), inside);
+    assert_ptr_equal(training_find(strategy, "Variable"), inside);
     assert_int_equal(cadre_variable_kind(outside), CADRE_VARIABLE_REGULAR);
     assert_int_equal(cadre_variable_components(outside), 1);
     assert_component_name(outside, 0, "Variable");
@@ -154,7 +154,7 @@ static void regular_variables_are_plain_memory(void **state)
     assert_true(value_of(first) == 2.5f);
     assert_true(value_of(second) == 1);
     assert_int_equal(cadre_strategy_position(strategy), 0);
-    assert_null(cadre_variable_find(strategy, "v"));
+    assert_null(training_find(strategy, "v"));
     assert_public_ok(cadre_run(strategy, add_one, second, NULL, 0, NULL));
     assert_true(value_of(second) == 401); /* each replica that asks */
     *(float *)cadre_variable_write(NULL, second) = 7;
@@ -545,10 +545,10 @@ static void creation_without_memory_is_an_error(void **state)
         }
         assert_public_error(status, CADRE_RESOURCE_EXHAUSTED, "");
         assert_null(variable);
-        assert_null(cadre_variable_find(strategy, "v"));
+        assert_null(training_find(strategy, "v"));
     }
     assert_true(nth > 5); /* two components, what they add, the total */
-    assert_ptr_equal(cadre_variable_find(strategy, "v"), variable);
+    assert_ptr_equal(training_find(strategy, "v"), variable);
     cadre_strategy_release(strategy);
 }
 

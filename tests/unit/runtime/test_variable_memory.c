@@ -20,7 +20,7 @@ static cadre_status look(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     (void)inputs;
-    cadre_variable *variable = cadre_variable_find(cadre_replica_strategy(replica), "v");
+    cadre_variable *variable = training_find(cadre_replica_strategy(replica), "v");
     const bool wanted = *(const bool *)user;
     CADRE_TRY(cadre_tensor_from_f32(1, &outputs[0]));
     bool tensor = is_shared(cadre_tensor_const_data(outputs[0]), sizeof(float));

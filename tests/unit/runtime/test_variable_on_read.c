@@ -401,7 +401,7 @@ static cadre_status assign_in_step(
 {
     (void)inputs;
     (void)outputs;
-    cadre_variable *words = cadre_variable_find(cadre_replica_strategy(replica), "words");
+    cadre_variable *words = training_find(cadre_replica_strategy(replica), "words");
     return cadre_variable_assign(replica, words, CADRE_ASSIGN, user);
 }
 

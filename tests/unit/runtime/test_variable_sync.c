@@ -44,7 +44,7 @@ static cadre_status count(
     (void)outputs;
     (void)user;
     for (int i = 0; i < VARIABLES; i++) {
-        cadre_variable *variable = cadre_variable_find(cadre_replica_strategy(replica), names[i]);
+        cadre_variable *variable = training_find(cadre_replica_strategy(replica), names[i]);
         int64_t *values = cadre_variable_write(replica, variable);
         for (int64_t k = 0; k < cadre_variable_count(variable); k++) {
             values[k] += (i + 1) * (k + 1);
@@ -57,7 +57,7 @@ static void print_all(cadre_strategy *strategy)
 {
     printf("held");
     for (int i = 0; i < VARIABLES; i++) {
-        const cadre_variable *variable = cadre_variable_find(strategy, names[i]);
+        const cadre_variable *variable = training_find(strategy, names[i]);
         const int64_t *values = cadre_variable_read(NULL, variable);
         bool metric = i == 3; /* its total depends on how many replicas there were */
         printf(" %s %lld", names[i],
@@ -145,7 +145,7 @@ static void a_checkpoint_is_matched_by_name(void **state)
     assert_public_ok(create_all(strategy, true, false));
     assert_ok(checkpoint_load(strategy, path, &position, &error), &error);
     for (int i = 0; i < VARIABLES; i++) {
-        const cadre_variable *variable = cadre_variable_find(strategy, names[i]);
+        const cadre_variable *variable = training_find(strategy, names[i]);
         const int64_t *values = cadre_variable_read(NULL, variable);
         int64_t last = cadre_variable_count(variable);
         int64_t times = i == 3 ? 2 : 1; /* the total of two replicas */

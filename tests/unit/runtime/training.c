@@ -7,6 +7,12 @@
 
 static const char *folder;
 
+cadre_variable *training_find(const cadre_strategy *strategy, const char *name)
+{
+    cadre_variable *variable;
+    return cadre_variable_find(strategy, name, &variable) == CADRE_OK ? variable : NULL;
+}
+
 cadre_strategy *training_strategy(uint32_t replicas)
 {
     static bool initialised;

@@ -10,6 +10,9 @@
  * variables that a daemon would set removed and a fresh folder for outputs. */
 cadre_strategy *training_strategy(uint32_t replicas);
 
+/* cadre_variable_find; NULL: there is no such variable. */
+cadre_variable *training_find(const cadre_strategy *strategy, const char *name);
+
 /* The folder that checkpoints go to. */
 const char *training_folder(void);
 

@@ -72,7 +72,7 @@ static cadre_status agree(
             SHARD_TEXT ": step %" PRIu64 " has its %" PRIu64
                        " contributions already; closure %" PRIu64
                        " is one too many (after a batch that failed a step is begun anew with "
-                       "cadre_parameter_begin_step)",
+                       "cadre_variable_begin_step)",
             SHARD_ARGS(shard), push->step, contributions, push->closure);
     }
     return CADRE_OK;
@@ -96,7 +96,7 @@ cadre_status store_step_admit(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             SHARD_TEXT
             ": step %" PRIu64 " is over, %" PRIu64 " steps were applied; closure %" PRIu64
-            " comes too late: number steps on, or say with cadre_parameter_begin_step which "
+            " comes too late: number steps on, or say with cadre_variable_begin_step which "
             "one is next",
             SHARD_ARGS(shard), push->step, steps, push->closure);
     }

@@ -145,7 +145,7 @@ void crew_end(struct crew_state *crew)
     }
     const struct cadre_error over = {.code = CADRE_CANCELLED, .text = "the job is over"};
     CADRE_ASSERT(crew->scheduler == NULL); /* who began them has ended them */
-    CADRE_ASSERT(crew->parameters == NULL);
+    CADRE_ASSERT(crew->served == NULL);
     if (crew->directory != NULL) {
         directory_end(crew->directory, &over);
     }

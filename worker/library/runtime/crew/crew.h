@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task of a job with parameter servers has besides a strategy: who else is there, its
- * connections, the parameters that it knows, and on the chief the closures. One in a process.
+ * connections, the variables on servers that it knows, and on the chief the closures. One in a
+ * process.
  *
  *     chief       a strategy of one replica; the crew hangs on it; schedules closures
  *     worker, ps  no strategy: cadre_serve, until the chief is done
- *     evaluator   no strategy: its own loop (cadre_next_evaluation), which reads parameters
+ *     evaluator   no strategy: its own loop (cadre_next_evaluation), which reads variables
  *     by hand     one process is all of them: servers and workers are threads of it */
 #ifndef CADRE_RUNTIME_CREW_H
 #define CADRE_RUNTIME_CREW_H
@@ -16,8 +17,8 @@
 #include "worker/library/ps/directory.h"
 #include "worker/library/ps/link.h"
 
-struct parameters; /* worker/library/runtime/parameters */
-struct scheduler;  /* worker/library/runtime/closures */
+struct served_variables; /* worker/library/runtime/served */
+struct scheduler;        /* worker/library/runtime/closures */
 
 struct attendant;
 struct closure_numbers;
@@ -34,7 +35,7 @@ struct crew_state {
     struct client *client;             /* of the chief, workers and the evaluator */
     cadre_parameter_server_options options;
     uint64_t patience_us; /* how long a server that was lost is waited for */
-    struct parameters *parameters;
+    struct served_variables *served;
     struct scheduler *scheduler; /* of the chief */
     /* The crew's own. */
     struct session *session;         /* until somebody says hello with it */
@@ -70,7 +71,7 @@ cadre_status crew_new(const struct directory_self *self, const char *host,
 cadre_status crew_meet(struct crew_state *crew, bool (*unwanted)(void), struct cadre_error *error);
 /* Waits for each server. */
 cadre_status crew_await_servers(struct crew_state *crew, struct cadre_error *error);
-/* Ends its connections, once its scheduler and its parameters have ended; the directory is there
+/* Ends its connections, once its scheduler and its variables have ended; the directory is there
  * until crew_free. NULL is
  * allowed, for both. */
 void crew_end(struct crew_state *crew);
@@ -100,6 +101,7 @@ void crew_push_again(uint64_t closure, uint32_t ordinal);
 
 /* Set by the thread that runs closures; 0: none. */
 void crew_enter_closure(uint64_t closure);
+uint64_t crew_closure(void);
 
 /* --- for the evaluator --- */
 

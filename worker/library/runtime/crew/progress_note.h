@@ -5,7 +5,7 @@
 
 #include "worker/library/runtime/crew/crew.h"
 
-/* The chief's steps, on server 0. No parameter is called so: PARAMETER_RESERVED. */
+/* The chief's steps, on server 0. No variable is called so: SERVED_RESERVED. */
 #define PROGRESS_NOTE_NAME "cadre/progress"
 
 struct progress_note {

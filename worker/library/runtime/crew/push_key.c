@@ -18,6 +18,11 @@ void crew_enter_closure(uint64_t closure)
     running.ordinal = 0;
 }
 
+uint64_t crew_closure(void)
+{
+    return running.closure;
+}
+
 uint64_t crew_next_closure(void)
 {
     struct crew_state *crew = crew_current();
@@ -58,10 +63,9 @@ cadre_status crew_push_key(uint64_t *ret_closure, uint32_t *ret_ordinal, struct 
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         crew != NULL && crew->role == ROLE_EVALUATOR
-            ? "an evaluator reads parameters and changes none; let the chief or a closure do it"
-            : "a parameter is changed by the chief or inside a closure, by the thread that runs "
-              "it, "
-              "and this thread runs none");
+            ? "an evaluator reads variables and changes none; let the chief or a closure do it"
+            : "a variable on servers is changed by the chief or inside a closure, by the thread "
+              "that runs it, and this thread runs none");
 }
 
 void crew_push_again(uint64_t closure, uint32_t ordinal)

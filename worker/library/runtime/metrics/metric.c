@@ -68,8 +68,9 @@ static cadre_status create_variable(cadre_strategy *strategy, const char *name,
     int64_t dims[2];
     uint32_t rank = metric_state_dims(rule, dims);
     CADRE_ASSERT(rank <= CADRE_COUNT_OF(dims));
-    const cadre_variable_options options = {
-        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+    const cadre_variable_options options = {.synchronization = CADRE_SYNC_ON_READ,
+        .aggregation = CADRE_AGGREGATION_SUM,
+        .placement = CADRE_PLACEMENT_REPLICAS};
     cadre_status status =
         cadre_variable_create(strategy, name, CADRE_F64, rank, dims, &options, ret_variable);
     if (status != CADRE_OK) {

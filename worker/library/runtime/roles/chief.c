@@ -4,7 +4,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/scheduler.h"
-#include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/roles/hands.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -19,7 +19,7 @@ cadre_status chief_begin(
         CADRE_TRY(hands_open(crew, error));
     }
     CADRE_TRY(crew_meet(crew, closure_unwanted, error));
-    CADRE_TRY(parameters_begin(crew, error));
+    CADRE_TRY(served_begin(crew, error));
     CADRE_TRY(crew_await_servers(crew, error));
     CADRE_TRY(scheduler_begin(crew, strategy, error));
     return by_hand ? hands_start_workers(crew->hands, error) : CADRE_OK;
@@ -29,7 +29,7 @@ void chief_end(struct crew_state *crew)
 {
     scheduler_end(crew);
     hands_end_workers(crew->hands);
-    parameters_end(crew);
+    served_end(crew);
     crew_end(crew);
     hands_end_servers(crew->hands);
     crew->hands = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hangs on a chief's strategy: its parameters, the scheduler of its closures, and by hand the
- * threads that are the others. */
+ * What hangs on a chief's strategy: its variables on servers, the scheduler of its closures, and by
+ * hand the threads that are the others. */
 #ifndef CADRE_RUNTIME_ROLES_CHIEF_H
 #define CADRE_RUNTIME_ROLES_CHIEF_H
 

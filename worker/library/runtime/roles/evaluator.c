@@ -14,7 +14,7 @@
 #include "worker/library/runtime/crew/progress_note.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/border/name.h"
-#include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
 #define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
@@ -58,7 +58,7 @@ static cadre_status begin(struct cadre_error *error)
     CADRE_TRY(attendant_open(&options, &crew->attendant, error));
     crew_set_current(crew);
     CADRE_TRY(crew_meet(crew, is_unwanted, error));
-    return parameters_begin(crew, error);
+    return served_begin(crew, error);
 }
 
 /* --- waiting for something to evaluate --- */
@@ -229,7 +229,7 @@ int cadre_evaluator_finish(void)
     }
     evaluator.over = true;
     if (evaluator.crew != NULL) {
-        parameters_end(evaluator.crew);
+        served_end(evaluator.crew);
     }
     crew_free(evaluator.crew);
     evaluator.crew = NULL;

@@ -10,7 +10,7 @@
 #include "worker/library/runtime/crew/attendant.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/parameters/parameters.h"
+#include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
 static cadre_status check(const struct environment *environment, struct cadre_error *error)
@@ -64,7 +64,7 @@ static cadre_status serve_closures(struct crew_state *crew, struct cadre_error *
 {
     CADRE_ASSERT(crew->role == ROLE_WORKER);
     CADRE_TRY(crew_meet(crew, closure_unwanted, error));
-    CADRE_TRY(parameters_begin(crew, error));
+    CADRE_TRY(served_begin(crew, error));
     return closure_worker_run(crew, error);
 }
 
@@ -103,7 +103,7 @@ static cadre_status serve(struct cadre_error *error)
             crew->role == ROLE_SERVER ? serve_parameters(crew, error) : serve_closures(crew, error);
         status = settle(crew, status, error);
     }
-    parameters_end(crew);
+    served_end(crew);
     crew_free(crew);
     return status;
 }

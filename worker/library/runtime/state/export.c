@@ -101,7 +101,7 @@ static cadre_status add_all(
 static cadre_status add_named(const cadre_strategy *strategy, struct exporting *exporting,
     const char *variable_name, const char *name, struct cadre_error *error)
 {
-    const cadre_variable *variable = cadre_variable_find(strategy, variable_name);
+    const cadre_variable *variable = variable_known(strategy, variable_name);
     if (variable != NULL && variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s' holds strings, which a safetensors file cannot hold; leave it out",

@@ -30,8 +30,7 @@ static cadre_status check(const cadre_strategy *strategy, const char *name, cons
         return status;
     }
     snprintf(stands_as, sizeof stands_as, REGISTERED_PREFIX "%s", name);
-    if (registered_stands_as(strategy, stands_as) ||
-        cadre_variable_find(strategy, stands_as) != NULL) {
+    if (registered_stands_as(strategy, stands_as) || variable_known(strategy, stands_as) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "the name '%s' is taken, by another registered state or by the variable '%s'; choose "
             "another",

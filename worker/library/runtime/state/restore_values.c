@@ -25,7 +25,7 @@
 /* Whether the program has something of that name. */
 static bool is_taken(const cadre_strategy *strategy, const char *name)
 {
-    return cadre_variable_find(strategy, name) != NULL || registered_stands_as(strategy, name) ||
+    return variable_known(strategy, name) != NULL || registered_stands_as(strategy, name) ||
            streamed_stands_as(strategy, name);
 }
 
@@ -55,7 +55,7 @@ static void go_over_streamed(const cadre_strategy *strategy, struct report *repo
     for (uint32_t i = 0; i < streamed_count(strategy); i++) {
         struct safetensors_entry entry;
         if (streamed->ops->is_part(streamed, i)) {
-            continue; /* it comes with its parameter, or begins anew */
+            continue; /* it comes with its variable, or begins anew */
         }
         streamed->ops->describe(streamed, i, &entry);
         if (restoration_find(strategy->state_part->restoration, entry.name) != NULL) {

@@ -20,7 +20,7 @@ struct state_part {
     struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
     struct restoration *restoration;     /* what its program takes values from; or NULL */
     bool passed_over;                    /* likewise: they are the job's already */
-    struct streamed *streamed;           /* borrowed; parameters, in its checkpoints too; or NULL */
+    struct streamed *streamed;           /* borrowed; on servers, in its checkpoints too; or NULL */
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
     enum loop_place place;    /* where the program's loop stands */

@@ -24,7 +24,7 @@ struct streamed_ops {
     uint32_t (*count)(struct streamed *streamed);
     /* Tensor i < count: name, type, shape and bytes. */
     void (*describe)(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry);
-    /* Whether it belongs to another one, as what an optimizer remembers of a parameter does. */
+    /* Whether it belongs to another one, as what an optimizer remembers of a variable does. */
     bool (*is_part)(struct streamed *streamed, uint32_t i);
     /* All of its bytes, as they are meanwhile. */
     cadre_status (*read)(struct streamed *streamed, uint32_t i, streamed_sink *sink, void *user,

@@ -23,6 +23,7 @@
 #include "worker/library/runtime/state/variable_create.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_plain.h"
@@ -97,14 +98,22 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
 {
     const cadre_strategy *strategy = plan->strategy;
     const cadre_variable *with = NULL;
+    bool elsewhere = false;
     const char *name = plan->name;
     CADRE_TRY(name_check("variable", name, error));
     CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
     CADRE_TRY(colocate_with(plan, &with, error));
+    CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
+    if (!elsewhere && plan->options->optimizer.kind != CADRE_OPTIMIZER_NONE) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' has an optimizer, and lies on no parameter server, which would be what "
+            "applies it; leave it out",
+            name);
+    }
     if (strategy == NULL) {
         return CADRE_OK;
     }
-    if (cadre_variable_find(strategy, name) != NULL) {
+    if (variable_known(strategy, name) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "a variable '%s' exists in this strategy; give the new one another name", name);
     }
@@ -115,11 +124,12 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
     }
     if (streamed_stands_as(strategy, name)) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a parameter, or what its optimizer remembers, stands in checkpoints as '%s'; give the "
-            "variable another name",
+            "a variable on parameter servers, or what its optimizer remembers, is called '%s'; "
+            "give "
+            "the new one another name",
             name);
     }
-    if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+    if (!elsewhere && strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' was created after the first step; create all variables before", name);
     }
@@ -408,6 +418,11 @@ cadre_status variable_create_in(
 {
     cadre_strategy *strategy = plan->strategy;
     cadre_variable *variable = NULL;
+    bool elsewhere = false;
+    CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
+    if (elsewhere) {
+        return variable_elsewhere()->create(plan, ret_variable, error);
+    }
     CADRE_TRY(variable_new(plan, &variable, error));
     cadre_status status = initialize(strategy, variable, &plan->options->initializer, error);
     if (status == CADRE_OK) {
@@ -424,15 +439,48 @@ cadre_status variable_create_in(
 
 /* --- public --- */
 
+/* In a closure there is no strategy to enter: what lies on servers is looked up there, and the rest
+ * is the program's own. */
+static cadre_status create_in_closure(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    cadre_variable_options options = *plan->options;
+    struct variable_plan own = *plan;
+    bool elsewhere = false;
+    options.colocate_with = NULL; /* the chief has placed it */
+    own.options = &options;
+    own.strategy = NULL;
+    CADRE_TRY(variable_check_plan(&own, error));
+    CADRE_TRY(variable_is_elsewhere(&own, &elsewhere, error));
+    return elsewhere ? variable_elsewhere()->create(&own, ret_variable, error)
+                     : plain_create(&own, ret_variable, error);
+}
+
+static cadre_status create(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    STRATEGY_CALL call = {0};
+    const struct variable_elsewhere *elsewhere = variable_elsewhere();
+    if (elsewhere != NULL && elsewhere->in_closure()) {
+        return create_in_closure(plan, ret_variable, error);
+    }
+    struct variable_plan placed = *plan;
+    CADRE_TRY(plan->strategy == NULL
+                  ? context_require_cross("cadre_variable_create", error)
+                  : strategy_enter(plan->strategy, "cadre_variable_create", &call, error));
+    placed.strategy = strategy_is_default(plan->strategy) ? NULL : plan->strategy;
+    CADRE_TRY(variable_check_plan(&placed, error));
+    return placed.strategy == NULL ? plain_create(&placed, ret_variable, error)
+                                   : variable_create_in(&placed, ret_variable, error);
+}
+
 cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, cadre_dtype dtype,
     uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable)
 {
-    STRATEGY_CALL call = {0};
     static const cadre_variable_options defaults = {0};
     struct cadre_error error = {0};
-    cadre_strategy *scope = strategy != NULL ? strategy : scope_current();
-    const struct variable_plan plan = {.strategy = strategy_is_default(scope) ? NULL : scope,
+    const struct variable_plan plan = {.strategy = strategy != NULL ? strategy : scope_current(),
         .name = name,
         .dtype = dtype,
         .rank = rank,
@@ -441,15 +489,7 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
         *ret_variable = NULL;
-        status = scope == NULL ? context_require_cross(__func__, &error)
-                               : strategy_enter(scope, __func__, &call, &error);
-    }
-    if (status == CADRE_OK) {
-        status = variable_check_plan(&plan, &error);
-    }
-    if (status == CADRE_OK) {
-        status = plan.strategy == NULL ? plain_create(&plan, ret_variable, &error)
-                                       : variable_create_in(&plan, ret_variable, &error);
+        status = create(&plan, ret_variable, &error);
     }
     return border(status, &error);
 }

@@ -12,6 +12,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -21,6 +22,9 @@
 static cadre_status check_how(
     const cadre_variable *variable, cadre_assignment how, struct cadre_error *error)
 {
+    if (variable->served != NULL && how == CADRE_ASSIGN_UPDATE) {
+        return CADRE_OK; /* as its optimizer says */
+    }
     if (how < CADRE_ASSIGN || how > CADRE_ASSIGN_SUB) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no way to assign; use CADRE_ASSIGN, CADRE_ASSIGN_ADD or CADRE_ASSIGN_SUB",
@@ -35,26 +39,31 @@ static cadre_status check_how(
     return CADRE_OK;
 }
 
-/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
-static cadre_status check_value(
-    const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
+cadre_status variable_check_value(
+    const cadre_variable *variable, const cadre_tensor *value, struct cadre_error *error)
 {
-    const cadre_variable *variable = assignment->variable;
+    char is[TENSOR_SHAPE_TEXT_BYTES];
+    char wanted[TENSOR_SHAPE_TEXT_BYTES];
     bool same = cadre_tensor_dtype(value) == variable->dtype &&
                 cadre_tensor_rank(value) == variable->rank &&
                 memcmp(cadre_tensor_dims(value), variable->dims,
                     variable->rank * sizeof variable->dims[0]) == 0;
-    if (!same) {
-        char is[TENSOR_SHAPE_TEXT_BYTES];
-        char wanted[TENSOR_SHAPE_TEXT_BYTES];
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' is %s and cannot be assigned %s; give a tensor of its type and shape",
-            variable->name,
-            tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted),
-            tensor_shape_text(
-                cadre_tensor_dtype(value), cadre_tensor_rank(value), cadre_tensor_dims(value), is));
-    }
-    return check_how(variable, assignment->how, error);
+    return same ? CADRE_OK
+                : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                      "variable '%s' is %s and cannot be assigned %s; give a tensor of its type "
+                      "and shape",
+                      variable->name,
+                      tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted),
+                      tensor_shape_text(cadre_tensor_dtype(value), cadre_tensor_rank(value),
+                          cadre_tensor_dims(value), is));
+}
+
+/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
+static cadre_status check_value(
+    const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
+{
+    CADRE_TRY(variable_check_value(assignment->variable, value, error));
+    return check_how(assignment->variable, assignment->how, error);
 }
 
 static cadre_status check_values(const struct assignment *assignment, struct cadre_error *error)
@@ -91,6 +100,29 @@ static cadre_status check_context(cadre_replica *replica, const struct assignmen
     CADRE_TRY(argument_require(assignment->variable, assignment->function, "variable", error));
     CADRE_TRY(step_require_here(replica, assignment->function, error));
     return variable_require_own(replica, assignment->variable, assignment->function, error);
+}
+
+/* On servers: each a push, in whichever context, which no step undoes. */
+static cadre_status assign_elsewhere(
+    const cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    static const cadre_push_options none = {0};
+    struct variable_push push = {.how = assignment->how, .options = &none};
+    cadre_tensor *value = NULL;
+    if (replica != NULL) {
+        CADRE_TRY(step_require_here(replica, assignment->function, error));
+    }
+    if (assignment->values != NULL) {
+        return variable_require_here(
+            assignment->variable, assignment->function, "cadre_variable_assign", error);
+    }
+    CADRE_TRY(argument_require(assignment->value, assignment->function, "value", error));
+    CADRE_TRY(check_value(assignment, assignment->value, error));
+    CADRE_TRY(tensor_on_host(assignment->value, &value, error));
+    push.values = cadre_tensor_const_data(value);
+    cadre_status status = variable_elsewhere()->push(assignment->variable, &push, error);
+    cadre_tensor_release(value);
+    return status;
 }
 
 static cadre_status assign_here(cadre_replica *replica, const struct assignment *assignment,
@@ -148,6 +180,9 @@ cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
+    if (variable_lives(assignment->variable) && assignment->variable->served != NULL) {
+        return assign_elsewhere(replica, assignment, error);
+    }
     cadre_status status = check_context(replica, assignment, &call, error);
     if (status == CADRE_OK) {
         status = assign_entered(replica, assignment, error);
@@ -184,25 +219,34 @@ cadre_status cadre_variable_assign_values(
 
 /* --- public: numbers --- */
 
+static cadre_status assign_number(
+    cadre_replica *replica, struct assignment *assignment, double number, struct cadre_error *error)
+{
+    STRATEGY_CALL call = {0};
+    cadre_tensor *tensor = NULL;
+    cadre_variable *variable = assignment->variable;
+    bool elsewhere = variable_lives(variable) && variable->served != NULL;
+    cadre_status status = elsewhere ? CADRE_OK : check_context(replica, assignment, &call, error);
+    if (status == CADRE_OK) {
+        status = literal_tensor(variable, number, &tensor, error);
+    }
+    if (status == CADRE_OK) {
+        assignment->value = tensor;
+        status = elsewhere ? assign_elsewhere(replica, assignment, error)
+                           : assign_entered(replica, assignment, error);
+    }
+    if (status != CADRE_OK && !elsewhere) {
+        step_refused(replica != NULL ? replica : step_writer(), error);
+    }
+    cadre_tensor_release(tensor);
+    return status;
+}
+
 cadre_status cadre_variable_assign_literal(
     cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value)
 {
-    STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    cadre_tensor *tensor = NULL;
     struct assignment assignment = {
         .function = __func__, .how = how, .variable = variable, .literal = true};
-    cadre_status status = check_context(replica, &assignment, &call, &error);
-    if (status == CADRE_OK) {
-        status = literal_tensor(variable, value, &tensor, &error);
-    }
-    if (status == CADRE_OK) {
-        assignment.value = tensor;
-        status = assign_entered(replica, &assignment, &error);
-    }
-    if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : step_writer(), &error);
-    }
-    cadre_tensor_release(tensor);
-    return border(status, &error);
+    return border(assign_number(replica, &assignment, value, &error), &error);
 }

@@ -6,6 +6,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 
 cadre_status colocate_with(const struct variable_plan *plan, const cadre_variable **ret_variable,
     struct cadre_error *error)
@@ -32,11 +33,14 @@ cadre_status colocate_with(const struct variable_plan *plan, const cadre_variabl
 
 /* --- public --- */
 
-/* A variable is where its replicas are; what is stored once is where parameters are. */
+/* A variable is where its replicas are; what is stored once is where the parameter device is. */
 const char *cadre_variable_device(const cadre_variable *variable, uint32_t component)
 {
     if (component >= cadre_variable_components(variable)) {
         return NULL;
+    }
+    if (variable->served != NULL) {
+        return variable_elsewhere()->shard(variable, component).device;
     }
     if (variable->kind == CADRE_VARIABLE_REGULAR) {
         return "/job:localhost/replica:0/task:0/device:CPU:0";

@@ -39,8 +39,7 @@ static cadre_status call(const cadre_initializer *initializer, const struct init
 {
     if (initializer->function == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s '%s': its initializer has no function; set initializer.function", of->what,
-            of->name);
+            "variable '%s': its initializer has no function; set initializer.function", of->name);
     }
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
     cadre_status status =
@@ -49,7 +48,7 @@ static cadre_status call(const cadre_initializer *initializer, const struct init
         return CADRE_OK;
     }
     const char *message = cadre_error_message();
-    return cadre_error_set(error, status, "%s '%s': its initializer failed: %s", of->what, of->name,
+    return cadre_error_set(error, status, "variable '%s': its initializer failed: %s", of->name,
         message[0] != '\0' ? message : "it left no message; say why with cadre_fail");
 }
 
@@ -60,26 +59,26 @@ static cadre_status check(const cadre_initializer *initializer, const struct ini
                   initializer->kind == CADRE_INITIALIZER_NORMAL;
     if (random && of->dtype > CADRE_BF16) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s '%s': random initial values need a floating type, not %s; use "
+            "variable '%s': random initial values need a floating type, not %s; use "
             "CADRE_INITIALIZER_FUNCTION for others",
-            of->what, of->name, cadre_dtype_name(of->dtype));
+            of->name, cadre_dtype_name(of->dtype));
     }
     if (initializer->kind == CADRE_INITIALIZER_UNIFORM &&
         !(initializer->low <= initializer->high)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s '%s': its initial values are to be uniform in [%g, %g), which is no range; "
+            "variable '%s': its initial values are to be uniform in [%g, %g), which is no range; "
             "give low <= high",
-            of->what, of->name, initializer->low, initializer->high);
+            of->name, initializer->low, initializer->high);
     }
     if (initializer->kind == CADRE_INITIALIZER_NORMAL && !(initializer->stddev >= 0)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s '%s': the standard deviation of its initial values is %g; give 0 or more", of->what,
+            "variable '%s': the standard deviation of its initial values is %g; give 0 or more",
             of->name, initializer->stddev);
     }
     if (initializer->kind == CADRE_INITIALIZER_CONSTANT &&
         !numbers_fit(initializer->value, of->dtype)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s '%s': the initial value %g does not fit its type %s; give one that does", of->what,
+            "variable '%s': the initial value %g does not fit its type %s; give one that does",
             of->name, initializer->value, cadre_dtype_name(of->dtype));
     }
     return CADRE_OK;
@@ -118,13 +117,13 @@ cadre_status initializer_fill_piece(const cadre_initializer *initializer,
         return call(initializer, of, count, values, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%s '%s': %d is no kind of initializer; use one of enum cadre_initializer_kind", of->what,
+        "variable '%s': %d is no kind of initializer; use one of enum cadre_initializer_kind",
         of->name, (int)initializer->kind);
 }
 
 cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
     cadre_dtype dtype, int64_t count, void *values, struct cadre_error *error)
 {
-    const struct initializer_of of = {.what = "variable", .name = name, .dtype = dtype};
+    const struct initializer_of of = {.name = name, .dtype = dtype};
     return initializer_fill_piece(initializer, &of, count, values, error);
 }

@@ -7,6 +7,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
@@ -64,6 +65,25 @@ static cadre_status collect(
     return CADRE_OK;
 }
 
+/* On servers: it is no replica's, so the whole is the one value of it. */
+static cadre_status collect_elsewhere(
+    const cadre_variable *variable, cadre_per_replica **ret_values, struct cadre_error *error)
+{
+    cadre_per_replica *values = per_replica_new(1, 1);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the value of variable '%s'", variable->name);
+    }
+    cadre_status status = variable_read_elsewhere(variable, per_replica_at(values, 0, 0), error);
+    if (status != CADRE_OK) {
+        cadre_per_replica_release(values);
+        return status;
+    }
+    per_replica_show(values);
+    *ret_values = values;
+    return CADRE_OK;
+}
+
 cadre_status cadre_variable_local_results(
     const cadre_variable *variable, cadre_per_replica **ret_values)
 {
@@ -72,6 +92,11 @@ cadre_status cadre_variable_local_results(
     cadre_status status = argument_require(ret_values, __func__, "ret_values", &error);
     if (status == CADRE_OK) {
         *ret_values = NULL;
+    }
+    if (status == CADRE_OK && variable_lives(variable) && variable->served != NULL) {
+        return border(collect_elsewhere(variable, ret_values, &error), &error);
+    }
+    if (status == CADRE_OK) {
         status = require(variable, __func__, &call, &error);
     }
     if (status == CADRE_OK) {

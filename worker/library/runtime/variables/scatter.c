@@ -10,6 +10,7 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/scatter_rows.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
@@ -197,7 +198,7 @@ static cadre_status scatter_in_replica(
     return status;
 }
 
-/* --- elsewhere --- */
+/* --- outside of one --- */
 
 static cadre_status write_local(
     const struct scatter *scatter, uint32_t local, struct cadre_error *error)
@@ -246,6 +247,53 @@ static cadre_status scatter_outside(const struct scatter *scatter, struct cadre_
         return scatter_everywhere(scatter, error);
     }
     return write_local(scatter, local, error);
+}
+
+/* --- on servers --- */
+
+static cadre_status check_on_servers(const struct scatter *scatter, struct cadre_error *error)
+{
+    CADRE_TRY(argument_require(scatter->value, scatter->function, "value", error));
+    if (scatter->how != CADRE_SCATTER_ADD && scatter->how != CADRE_SCATTER_SUB &&
+        scatter->how != CADRE_SCATTER_UPDATE) {
+        return variable_require_here(scatter->variable, scatter->function,
+            "CADRE_SCATTER_ADD, CADRE_SCATTER_SUB or CADRE_SCATTER_UPDATE", error);
+    }
+    CADRE_TRY(check_kind(scatter, error));
+    return check_shapes(scatter, error);
+}
+
+/* A push, in whichever context, which no step undoes. */
+static cadre_status scatter_elsewhere(
+    const cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+{
+    static const cadre_push_options none = {0};
+    if (replica != NULL) {
+        CADRE_TRY(step_require_here(replica, scatter->function, error));
+    }
+    CADRE_TRY(check_on_servers(scatter, error));
+    cadre_sparse value = {.rows = scatter->value->rows};
+    cadre_status status = tensor_on_host(scatter->value->values, &value.values, error);
+    if (status == CADRE_OK) {
+        status = tensor_on_host(scatter->value->indices, &value.indices, error);
+    }
+    if (status == CADRE_OK) {
+        status = scatter_check_rows(scatter->variable, scatter->how, &value, error);
+    }
+    if (status == CADRE_OK) {
+        const struct variable_rows rows = {.ids = cadre_tensor_const_data(value.indices),
+            .count = (uint64_t)cadre_tensor_count(value.indices)};
+        const struct variable_push push = {
+            .how = scatter->how == CADRE_SCATTER_ADD   ? CADRE_ASSIGN_ADD
+                   : scatter->how == CADRE_SCATTER_SUB ? CADRE_ASSIGN_SUB
+                                                       : CADRE_ASSIGN,
+            .values = cadre_tensor_const_data(value.values),
+            .rows = &rows,
+            .options = &none};
+        status = variable_elsewhere()->push(scatter->variable, &push, error);
+    }
+    cadre_sparse_release(&value);
+    return status;
 }
 
 /* --- public --- */
@@ -317,6 +365,9 @@ cadre_status cadre_variable_scatter(
         .how = how,
         .variable = variable,
         .value = value};
+    if (known && variable_lives(variable) && variable->served != NULL) {
+        return border(scatter_elsewhere(replica, &scatter, &error), &error);
+    }
     cadre_status status = known ? check(replica, &scatter, &call, &error)
                                 : cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
                                       "%s: %d is no way to change rows; use CADRE_SCATTER_ADD to "

@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/variables/caching_scope.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_living.h"
@@ -31,6 +34,9 @@ void variable_free(cadre_variable *variable)
         return;
     }
     variable_ends(variable);
+    if (variable->served != NULL) {
+        variable_elsewhere()->free(variable->served);
+    }
     caching_scope_forget(variable);
     for (uint32_t i = 0; i < variable->component_count; i++) {
         component_clear(variable, &variable->components[i]);
@@ -61,9 +67,12 @@ const char *variable_short_name(const cadre_variable *variable, char text[VARIAB
 /* Strings live in a tensor, all others in components. */
 static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
 {
-    CADRE_ASSERT(variable->component_count > 0);
+    CADRE_ASSERT((variable->component_count > 0) == (variable->served == NULL));
     if (!variable_begins(variable)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
+    }
+    if (variable->served != NULL) {
+        return CADRE_OK;
     }
     if (variable->dtype == CADRE_STRING) {
         variable->component_count = 0;
@@ -87,6 +96,9 @@ static cadre_status allocate(cadre_variable *variable, struct cadre_error *error
 
 static cadre_kind kind_of(const struct variable_plan *plan)
 {
+    if (plan->served != NULL) {
+        return CADRE_VARIABLE_SERVED;
+    }
     if (plan->strategy == NULL) {
         return CADRE_VARIABLE_REGULAR;
     }
@@ -106,6 +118,7 @@ static cadre_status fill_in(
     cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
 {
     variable->strategy = plan->strategy;
+    variable->served = plan->served;
     CADRE_ASSERT(strlen(plan->name) < sizeof variable->name); /* it was checked */
     variable->dtype = plan->dtype;
     variable->rank = plan->rank;
@@ -127,10 +140,15 @@ cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
     cadre_kind kind = kind_of(plan);
-    uint32_t components = is_single(kind) ? 1 : plan->strategy->local_replicas;
+    uint32_t components = kind == CADRE_VARIABLE_SERVED ? 0
+                          : is_single(kind)             ? 1
+                                                        : plan->strategy->local_replicas;
     cadre_variable *variable =
         calloc(1, sizeof *variable + components * sizeof variable->components[0]);
     if (variable == NULL) {
+        if (plan->served != NULL) {
+            variable_elsewhere()->free(plan->served);
+        }
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", plan->name);
     }
@@ -181,11 +199,10 @@ bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *
            strcmp(strategy->variables->list[low]->name, name) == 0;
 }
 
-cadre_variable *cadre_variable_find(const cadre_strategy *strategy, const char *name)
+cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
 {
     uint32_t place = 0;
-    bool there = strategy_lives(strategy) && name != NULL && variable_place(strategy, name, &place);
-    return there ? strategy->variables->list[place] : NULL;
+    return variable_place(strategy, name, &place) ? strategy->variables->list[place] : NULL;
 }
 
 cadre_kind cadre_variable_kind(const cadre_variable *variable)
@@ -195,6 +212,9 @@ cadre_kind cadre_variable_kind(const cadre_variable *variable)
 
 bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre_variable *variable)
 {
+    if (variable_lives(variable) && variable->served != NULL) { /* as far as this task knows */
+        return strategy_lives(strategy) && strategy->kind == STRATEGY_PARAMETER_SERVER;
+    }
     const cadre_strategy *its = strategy_is_default(strategy) ? NULL : strategy;
     return strategy != NULL && variable_lives(variable) && variable->strategy == its;
 }
@@ -202,26 +222,61 @@ bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre
 uint32_t cadre_variable_components(const cadre_variable *variable)
 {
     return !variable_lives(variable)         ? 0
+           : variable->served != NULL        ? variable_elsewhere()->shards(variable)
            : variable->dtype == CADRE_STRING ? 1
                                              : variable->component_count;
+}
+
+/* The number in its name: of the replica, or of the shard. 0 is called as the variable, but of
+ * several shards. */
+static const char *suffix_of(
+    const cadre_variable *variable, uint32_t component, uint32_t *ret_number)
+{
+    bool single = is_single(variable->kind) || variable->dtype == CADRE_STRING;
+    if (variable->served != NULL) {
+        *ret_number = component;
+        return variable_elsewhere()->shards(variable) > 1 ? "/part_" : NULL;
+    }
+    *ret_number = component + (single ? 0 : variable->strategy->replica_first);
+    return *ret_number > 0 ? "/replica_" : NULL;
 }
 
 size_t cadre_variable_component_name(
     const cadre_variable *variable, uint32_t component, char *buffer, size_t size)
 {
-    uint32_t first =
-        !variable_lives(variable) || is_single(variable->kind) || variable->dtype == CADRE_STRING
-            ? 0
-            : variable->strategy->replica_first;
-    int length = 0;
     if (component >= cadre_variable_components(variable)) {
-        length = snprintf(buffer, size, "%s", "");
-    } else if (first + component == 0) {
-        length = snprintf(buffer, size, "%s", variable->name);
-    } else {
-        length = snprintf(buffer, size, "%s/replica_%u", variable->name, first + component);
+        return (size_t)snprintf(buffer, size, "%s", "");
     }
+    uint32_t number = 0;
+    const char *suffix = suffix_of(variable, component, &number);
+    int length = suffix == NULL ? snprintf(buffer, size, "%s", variable->name)
+                                : snprintf(buffer, size, "%s%s%u", variable->name, suffix, number);
     return (size_t)length;
+}
+
+cadre_status cadre_variable_component_rows(
+    const cadre_variable *variable, uint32_t component, int64_t *ret_first, int64_t *ret_rows)
+{
+    struct cadre_error error = {0};
+    uint32_t components = cadre_variable_components(variable);
+    cadre_status status = argument_require(variable, __func__, "variable", &error);
+    if (status == CADRE_OK) {
+        status = variable_require_living(variable, __func__, &error);
+    }
+    if (status == CADRE_OK && component >= components) {
+        status = cadre_error_set(&error, CADRE_OUT_OF_RANGE,
+            "variable '%s' has no component %u on this task; it has %u", variable->name, component,
+            components);
+    }
+    if (status == CADRE_OK) {
+        const struct variable_shard shard =
+            variable->served != NULL
+                ? variable_elsewhere()->shard(variable, component)
+                : (struct variable_shard){.rows = variable->rank == 0 ? 1 : variable->dims[0]};
+        *ret_first = shard.first;
+        *ret_rows = shard.rows;
+    }
+    return border(status, &error);
 }
 
 const char *cadre_variable_name(const cadre_variable *variable)

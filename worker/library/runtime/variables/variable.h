@@ -14,6 +14,7 @@
 
 struct strategy_call;
 struct device;
+struct served; /* worker/library/runtime/served */
 struct variable_host;
 struct variable_reset;
 
@@ -41,7 +42,8 @@ struct cadre_variable {
     cadre_aggregation aggregation;
     bool on_read; /* of kind CADRE_VARIABLE_SYNC_ON_READ */
     bool keep_on_host;
-    bool restored; /* it holds what the checkpoint does that the job goes on from */
+    bool restored;         /* it holds what the checkpoint does that the job goes on from */
+    struct served *served; /* its elements are on parameter servers; NULL: here */
     enum tensor_memory_kind memory;  /* of components on the host */
     struct variable_host *host;      /* NULL: the first component is there itself */
     struct variable_reset *reset;    /* NULL: it is changed by steps alone */
@@ -49,7 +51,8 @@ struct cadre_variable {
     cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
     cadre_tensor *strings_kept;      /* from before this step; NULL: not written */
     uint32_t component_count;
-    /* Of the local replicas; one for all of them when it is aggregating, one when it is regular. */
+    /* Of the local replicas; one for all of them when it is aggregating, one when it is regular,
+     * none when it is on servers. */
     struct variable_component components[];
 };
 
@@ -61,10 +64,11 @@ struct variable_plan {
     uint32_t rank;
     const int64_t *dims;
     const cadre_variable_options *options;
+    struct served *served; /* on servers; NULL: here */
 };
 
-/* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives.
- * INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
+/* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives. Takes
+ * plan->served over, also on error. INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
 cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 
@@ -79,7 +83,7 @@ cadre_status variable_require_living(
 
 /* What each public `function` of cross-replica context asks first: that the variable lives, and
  * its strategy too, which `call` then has (strategy_require_inside); of a regular one nothing else.
- */
+ * FAILED_PRECONDITION: it is on servers, which the function has not asked for. */
 cadre_status variable_enter(const cadre_variable *variable, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
@@ -89,6 +93,13 @@ cadre_status variable_require_own(const cadre_replica *replica, const cadre_vari
 
 /* The component of a local replica. */
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
+
+/* The one of that name in the strategy's list; NULL: there is none. */
+cadre_variable *variable_known(const cadre_strategy *strategy, const char *name);
+
+/* INVALID_ARGUMENT: the value is not of the variable's type and shape. */
+cadre_status variable_check_value(
+    const cadre_variable *variable, const cadre_tensor *value, struct cadre_error *error);
 
 /* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
  * there. */
@@ -119,10 +130,9 @@ cadre_status literal_tensor(const cadre_variable *variable, double number,
 cadre_status initializer_fill(const cadre_initializer *initializer, const char *name,
     cadre_dtype dtype, int64_t count, void *values, struct cadre_error *error);
 
-/* The same of `count` elements from element `first` on, of something else that has initial values:
- * however it is cut, they come out the same. */
+/* The same of `count` elements from element `first` on: however they are cut, they come out the
+ * same. */
 struct initializer_of {
-    const char *what; /* "parameter" */
     const char *name;
     cadre_dtype dtype;
     int64_t first;

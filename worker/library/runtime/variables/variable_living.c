@@ -9,6 +9,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_living.h"
 
@@ -93,11 +94,18 @@ cadre_status variable_require_living(
                                           function);
 }
 
+#define EITHER                                                                                     \
+    "cadre_variable_value to read it, and cadre_variable_assign or cadre_variable_push to change " \
+    "it"
+
 cadre_status variable_enter(const cadre_variable *variable, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
     cadre_status status = variable_require_living(variable, function, error);
+    if (status == CADRE_OK) {
+        status = variable_require_here(variable, function, EITHER, error);
+    }
     if (status == CADRE_OK && variable->kind != CADRE_VARIABLE_REGULAR) {
         CADRE_TRY(strategy_require_inside(variable->strategy, function, call, error));
         status = strategy_check(variable->strategy, error);
@@ -110,6 +118,7 @@ cadre_status variable_require_own(const cadre_replica *replica, const cadre_vari
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
     CADRE_TRY(variable_require_living(variable, function, error));
+    CADRE_TRY(variable_require_here(variable, function, EITHER, error));
     if (variable->kind != CADRE_VARIABLE_REGULAR && variable->strategy != replica->strategy) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s: variable '%s' is of another strategy than the replica; use one of its own",

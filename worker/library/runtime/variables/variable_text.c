@@ -5,6 +5,8 @@
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
@@ -53,9 +55,38 @@ static cadre_status write_all(const cadre_variable *variable, FILE *to, struct c
     return CADRE_OK;
 }
 
+/* Each shard as a component; one alone is the whole. */
+static cadre_status write_shards(
+    const cadre_variable *variable, FILE *to, struct cadre_error *error)
+{
+    cadre_tensor *whole = NULL;
+    uint32_t shards = variable_elsewhere()->shards(variable);
+    CADRE_TRY(variable_read_elsewhere(variable, &whole, error));
+    if (shards == 1) {
+        return write_one(variable, 0, whole, to, error);
+    }
+    cadre_status status = CADRE_OK;
+    fputs("ShardedVariable:{\n", to);
+    for (uint32_t i = 0; status == CADRE_OK && i < shards; i++) {
+        const struct variable_shard shard = variable_elsewhere()->shard(variable, i);
+        cadre_tensor *rows = NULL;
+        status = tensor_view_rows(whole, shard.first, shard.rows, &rows, error);
+        if (status == CADRE_OK) {
+            fprintf(to, "%s  %u: ", i == 0 ? "" : ",\n", i);
+            status = write_one(variable, i, rows, to, error);
+        }
+    }
+    fputs("\n}", to);
+    cadre_tensor_release(whole);
+    return status;
+}
+
 static cadre_status write_variable(const void *of, FILE *to, struct cadre_error *error)
 {
     const cadre_variable *variable = of;
+    if (variable->served != NULL) {
+        return write_shards(variable, to, error);
+    }
     const cadre_replica *replica = context_replica();
     uint32_t local = replica != NULL ? replica->local : 0;
     bool own = replica != NULL || context_update(&local);
@@ -71,7 +102,8 @@ cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file)
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(file, __func__, "file", &error);
-    if (status == CADRE_OK) {
+    bool elsewhere = variable_lives(variable) && variable->served != NULL;
+    if (status == CADRE_OK && !elsewhere) {
         status = context_replica() == NULL
                      ? variable_enter(variable, __func__, &call, &error)
                      : variable_require_own(context_replica(), variable, __func__, &error);

@@ -11,6 +11,8 @@
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_memory.h"
+#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/variable_view.h"
 
 /* --- reading --- */
 
@@ -29,61 +31,75 @@ static cadre_status check_strategy(const cadre_strategy *strategy, const cadre_v
         function, variable->name);
 }
 
-static const void *read_total(const cadre_variable *variable)
+static cadre_status look_at_total(
+    const cadre_variable *variable, const void **ret_value, struct cadre_error *error)
 {
-    struct cadre_error error = {0};
-    if (variable->aggregation != CADRE_AGGREGATION_NONE) {
-        return variable->total.value;
+    *ret_value = variable->total.value;
+    return variable->aggregation != CADRE_AGGREGATION_NONE
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                     "variable '%s' is of each replica its own (CADRE_SYNC_ON_READ without "
+                     "aggregation), and cross-replica context has no one value of it; read it in a "
+                     "replica function, or create it with an aggregation",
+                     variable->name);
+}
+
+static cadre_status look(const cadre_replica *replica, const cadre_variable *variable,
+    struct variable_view *ret_view, struct cadre_error *error)
+{
+    uint32_t local = 0;
+    ret_view->on_device = NULL;
+    if (variable->kind == CADRE_VARIABLE_AGGREGATING &&
+        (ret_view->value = caching_scope_read(variable)) != NULL) {
+        return CADRE_OK;
     }
-    cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-        "variable '%s' is of each replica its own (CADRE_SYNC_ON_READ without aggregation), and "
-        "cross-replica context has no one value of it; read it in a replica function, or create it "
-        "with an aggregation",
-        variable->name);
-    border(error.code, &error);
-    return NULL;
+    if (variable->dtype == CADRE_STRING) {
+        ret_view->value = cadre_tensor_const_data(variable->strings);
+        return CADRE_OK;
+    }
+    bool own = replica != NULL || context_update(&local);
+    if (!own && variable->on_read) {
+        return look_at_total(variable, &ret_view->value, error);
+    }
+    if (!own) {
+        ret_view->value = variable_host_value(variable, error);
+        return ret_view->value != NULL ? CADRE_OK : error->code;
+    }
+    local = replica == NULL ? local : replica->local;
+    const struct variable_component *component =
+        &variable->components[variable->component_count == 1 ? 0 : local];
+    ret_view->value = component->value;
+    ret_view->on_device = component->device != NULL ? component : NULL;
+    return CADRE_OK;
+}
+
+cadre_status variable_look(const cadre_replica *replica, const cadre_variable *variable,
+    const char *function, struct variable_view *ret_view, struct cadre_error *error)
+{
+    replica = replica == NULL ? context_replica() : replica;
+    const cadre_strategy *inside = replica != NULL ? replica->strategy : context_strategy();
+    CADRE_TRY(argument_require(variable, function, "variable", error));
+    if (replica == NULL) { /* in a step all are there */
+        CADRE_TRY(variable_require_living(variable, function, error));
+    }
+    CADRE_TRY(variable_require_here(variable, function, "cadre_variable_value", error));
+    if (inside != NULL) {
+        cadre_status status = check_strategy(inside, variable, function, error);
+        if (status != CADRE_OK) {
+            step_refused(step_writer(), error);
+            return status;
+        }
+    }
+    return look(replica, variable, ret_view, error);
 }
 
 const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)
 {
     struct cadre_error error = {0};
-    uint32_t local = 0;
-    replica = replica == NULL ? context_replica() : replica;
-    cadre_status status = argument_require(variable, __func__, "variable", &error);
-    if (status == CADRE_OK && replica == NULL) { /* in a step all are there */
-        status = variable_require_living(variable, __func__, &error);
-    }
-    const cadre_strategy *inside = replica != NULL ? replica->strategy : context_strategy();
-    if (status == CADRE_OK && inside != NULL) {
-        status = check_strategy(inside, variable, __func__, &error);
-        if (status != CADRE_OK) {
-            step_refused(step_writer(), &error);
-        }
-    }
-    if (status != CADRE_OK) {
-        border(status, &error);
-        return NULL;
-    }
-    if (variable->kind == CADRE_VARIABLE_AGGREGATING) {
-        const void *cached = caching_scope_read(variable);
-        if (cached != NULL) {
-            return cached;
-        }
-    }
-    if (variable->dtype == CADRE_STRING) {
-        return cadre_tensor_const_data(variable->strings);
-    }
-    bool own = replica != NULL || context_update(&local);
-    if (!own && variable->on_read) {
-        return read_total(variable);
-    }
-    if (!own) {
-        const void *value = variable_host_value(variable, &error);
-        border(error.code, &error);
-        return value;
-    }
-    local = replica == NULL ? local : replica->local;
-    return variable->components[variable->component_count == 1 ? 0 : local].value;
+    struct variable_view view;
+    cadre_status status = variable_look(replica, variable, __func__, &view, &error);
+    border(status, &error);
+    return status == CADRE_OK ? view.value : NULL;
 }
 
 /* --- writing --- */
@@ -178,6 +194,10 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     void *value = NULL;
     uint32_t local = 0;
     cadre_status status = argument_require(variable, __func__, "variable", &error);
+    if (status == CADRE_OK) {
+        status = variable_require_here(variable, __func__,
+            "cadre_variable_assign, cadre_variable_scatter or cadre_variable_push", &error);
+    }
     if (status == CADRE_OK && variable->kind == CADRE_VARIABLE_REGULAR &&
         variable->dtype != CADRE_STRING) {
         return variable->components[0].value;

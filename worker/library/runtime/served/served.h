@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables that parameter servers hold, as this process knows them: on the chief those that it
+ * created, elsewhere those that were looked up. What one is never changes, and it lives as long as
+ * the crew. */
+#ifndef CADRE_RUNTIME_SERVED_H
+#define CADRE_RUNTIME_SERVED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/optimizer.h"
+#include "common/base/error.h"
+#include "common/model/limits.h"
+#include "worker/library/ps/partition.h"
+#include "worker/library/ps/store.h"
+#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/variables/elsewhere.h"
+
+/* Names that programs do not give: what else is noted on servers. */
+#define SERVED_RESERVED "cadre/"
+
+/* What is held of a variable at a time, outside of the program's own memory: whole rows, one at
+ * least. */
+#define SERVED_PIECE_BYTES ((size_t)4 << 20)
+
+#define SERVED_DEVICE_BYTES 64 /* "/job:ps/replica:0/task:1/device:CPU:0" */
+
+struct checkpoint_reader;
+struct served_views;
+
+struct served_shard {
+    uint32_t server;
+    uint32_t number;                  /* in that server's store */
+    char device[SERVED_DEVICE_BYTES]; /* of that server */
+};
+
+/* What a variable has more than its name, type and shape. */
+struct served {
+    struct served_variables *all;
+    size_t row_bytes;
+    uint64_t row_elements;
+    struct partition_layout layout; /* a scalar is one row */
+    struct store_training training;
+    struct served_shard *shards; /* [layout.shards] */
+    struct served_views *views;
+};
+
+struct served_variables {
+    struct streamed streamed; /* what checkpoints of the chief see of them */
+    struct crew_state *crew;
+    pthread_mutex_t lock;  /* over the list; the variables in it are read by all */
+    cadre_variable **list; /* in order of creation */
+    uint32_t count;
+    uint32_t capacity;
+    /* The chief's, of the thread that creates. */
+    uint64_t placed;                  /* variables and shards so far: the round robin */
+    bool unfinished;                  /* a creation failed half way: shards may not be zero */
+    struct checkpoint_reader *reader; /* of what the job goes on from; NULL: not opened */
+};
+
+/* One crew in a process. Sets crew->served; its client is there. */
+cadre_status served_begin(struct crew_state *crew, struct cadre_error *error);
+/* After the checkpoints' writer, before the client. Nobody uses one any more. */
+void served_end(struct crew_state *crew);
+
+/* What this process knows; NULL: it has no crew now. */
+struct served_variables *served_current(void);
+void served_set_current(struct served_variables *all);
+
+/* The role of the calling thread's task: by hand a worker is a thread. */
+enum role served_role(const struct served_variables *all);
+
+/* By name; NULL: not in the list. */
+cadre_variable *served_known(struct served_variables *all, const char *name);
+/* Variable i, in order; NULL behind the last. */
+cadre_variable *served_at(struct served_variables *all, uint32_t i);
+
+/* With room for so many shards, in no list. INVALID_ARGUMENT: no shape; RESOURCE_EXHAUSTED. Ended
+ * by variable_free. */
+cadre_status served_new(struct served_variables *all, const struct variable_plan *plan,
+    uint64_t shards, cadre_variable **ret_variable, struct cadre_error *error);
+
+void served_free(struct served *served); /* NULL is allowed */
+
+/* Its shard is on that server. */
+void served_set_shard(struct served *served, uint64_t shard, uint32_t server);
+
+/* Takes it over into the list; when one of the name is there, that one is returned instead. On
+ * error it is freed. */
+cadre_status served_add(
+    struct served_variables *all, cadre_variable **variable, struct cadre_error *error);
+
+/* --- the table of ../variables/elsewhere.h --- */
+
+cadre_status served_create(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
+cadre_status served_find(
+    const char *name, cadre_variable **ret_variable, struct cadre_error *error);
+cadre_status served_read(const cadre_variable *variable, const struct variable_rows *rows,
+    uint64_t step, void *into, struct cadre_error *error);
+cadre_status served_push(
+    const cadre_variable *variable, const struct variable_push *push, struct cadre_error *error);
+
+/* Room for a version of each shard, none of which is read yet (VIEW_NONE); to be freed. */
+cadre_status served_versions(
+    const cadre_variable *variable, uint64_t **ret_versions, struct cadre_error *error);
+
+/* INVALID_ARGUMENT: NULL. FAILED_PRECONDITION: it is gone, or lies in this process; `instead` says
+ * what to do with such a one. */
+cadre_status served_require(const cadre_variable *variable, const char *function,
+    const char *instead, struct cadre_error *error);
+
+/* What the optimizer remembers of each element: 0 to 2 numbers. */
+uint32_t training_slots(const struct store_training *training);
+/* "momentum", "accumulator", "m", "v": in checkpoints, behind the name. slot < training_slots. */
+const char *training_slot_name(const struct store_training *training, uint32_t slot);
+/* What a variable stands as in checkpoints: its value, its slots, how many updates each shard has
+ * seen (of an optimizer with slots), how many synchronous steps. */
+enum served_part { PART_VALUE, PART_SLOT, PART_UPDATES, PART_STEPS, PART_NONE };
+/* Part `part` in order, from 0; `ret_slot` where it is one. PART_NONE: behind the last. */
+enum served_part served_part(
+    const struct store_training *training, uint32_t part, uint32_t *ret_slot);
+uint32_t served_parts(const struct store_training *training);
+/* "w", "w/m", ...: as that part of variable `name` is called there. */
+const char *served_part_name(const char *name, const struct store_training *training, uint32_t part,
+    char ret_name[SAFETENSORS_NAME_BYTES]);
+
+/* What a program asked for, with the defaults. INVALID_ARGUMENT names the field. */
+cadre_status training_of(const cadre_optimizer *optimizer, cadre_dtype dtype,
+    struct store_training *ret_training, struct cadre_error *error);
+
+extern const struct streamed_ops served_streamed_ops; /* served_stream.c */
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One call for one operation: which shards have part in it, and what each is asked. */
+#ifndef CADRE_RUNTIME_SERVED_CALL_H
+#define CADRE_RUNTIME_SERVED_CALL_H
+
+#include "worker/library/runtime/served/served.h"
+
+/* Rows [first, first + rows) of the variable; of nothing at all its first shard is asked. */
+struct row_range {
+    uint64_t first;
+    uint64_t rows;
+};
+struct row_range served_all(const cadre_variable *variable);
+
+/* What all of the requests have in common is in `like`: kind, push, slot, least_steps; its values
+ * and into are those of the whole range, or NULL. Versions of the shards that were asked go to
+ * `versions` ([shards], or NULL); `based_on` ([shards], or NULL) are the pushes' own. */
+cadre_status served_call_range(const cadre_variable *variable, struct row_range range,
+    const struct request *like, const uint64_t *based_on, uint64_t *versions,
+    struct cadre_error *error);
+
+/* Rows by number, in any order, likewise: values and into have `count` rows in the order of `ids`.
+ * OUT_OF_RANGE names the row. `all`: shards that have none of them are asked too. */
+struct row_list {
+    const int64_t *ids;
+    size_t count;
+    bool all;
+};
+cadre_status served_call_rows(const cadre_variable *variable, struct row_list rows,
+    const struct request *like, const uint64_t *based_on, uint64_t *versions,
+    struct cadre_error *error);
+
+/* Sends them: errors name the variable. */
+cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,
+    struct cadre_error *error);
+
+/* How many rows are held at a time. */
+uint64_t served_piece_rows(const cadre_variable *variable);
+
+#endif

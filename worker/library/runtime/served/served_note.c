@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/served/served_note.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+
+#define MAGIC       0x50524443u /* "CDRP" */
+#define VERSION     2u
+#define HEAD_BYTES  20u
+#define TRAIN_BYTES (2u * 4u + 6u * 8u)
+#define SHARD_BYTES 8u
+
+/* --- numbers --- */
+
+struct note_cursor {
+    uint8_t *at; /* of what is written */
+    const uint8_t *from;
+    size_t left;
+    bool short_of; /* more was asked for than there is */
+};
+
+static void put(struct note_cursor *cursor, uint64_t value, size_t bytes)
+{
+    CADRE_ASSERT(bytes <= sizeof value);
+    CADRE_ASSERT(cursor->left >= bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        cursor->at[i] = (uint8_t)(value >> (8 * i));
+    }
+    cursor->at += bytes;
+    cursor->left -= bytes;
+}
+
+static uint64_t take(struct note_cursor *cursor, size_t bytes)
+{
+    uint64_t value = 0;
+    CADRE_ASSERT(bytes <= sizeof value);
+    if (cursor->left < bytes) {
+        cursor->short_of = true;
+        return 0;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        value |= (uint64_t)cursor->from[i] << (8 * i);
+    }
+    cursor->from += bytes;
+    cursor->left -= bytes;
+    return value;
+}
+
+static void put_real(struct note_cursor *cursor, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(cursor, bits, 8);
+}
+
+static double take_real(struct note_cursor *cursor)
+{
+    uint64_t bits = take(cursor, 8);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* --- encoding --- */
+
+static void put_training(struct note_cursor *cursor, const struct store_training *training)
+{
+    put(cursor, (uint64_t)training->optimizer, 4);
+    put(cursor, training->nesterov ? 1 : 0, 4);
+    put_real(cursor, training->rate);
+    put_real(cursor, training->momentum);
+    put_real(cursor, training->initial);
+    put_real(cursor, training->beta1);
+    put_real(cursor, training->beta2);
+    put_real(cursor, training->epsilon);
+}
+
+cadre_status served_note_encode(
+    const cadre_variable *variable, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
+{
+    CADRE_ASSERT(variable->served->layout.shards > 0);
+    CADRE_ASSERT(variable->rank <= CADRE_RANK_MAX);
+    size_t size = HEAD_BYTES + variable->rank * 8 + TRAIN_BYTES + 8 +
+                  (size_t)variable->served->layout.shards * SHARD_BYTES;
+    uint8_t *bytes = malloc(size);
+    *ret_bytes = bytes;
+    *ret_size = size;
+    if (bytes == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to describe '%s'", variable->name);
+    }
+    struct note_cursor cursor = {.at = bytes, .left = size};
+    put(&cursor, MAGIC, 4);
+    put(&cursor, VERSION, 4);
+    put(&cursor, (uint64_t)variable->dtype, 4);
+    put(&cursor, variable->rank, 4);
+    put(&cursor, (uint64_t)variable->aggregation, 4);
+    for (uint32_t axis = 0; axis < variable->rank; axis++) {
+        put(&cursor, (uint64_t)variable->dims[axis], 8);
+    }
+    put_training(&cursor, &variable->served->training);
+    put(&cursor, variable->served->layout.shards, 8);
+    for (uint64_t shard = 0; shard < variable->served->layout.shards; shard++) {
+        put(&cursor, variable->served->shards[shard].server, 4);
+        put(&cursor, variable->served->shards[shard].number, 4);
+    }
+    CADRE_ASSERT(cursor.left == 0);
+    return CADRE_OK;
+}
+
+/* --- decoding --- */
+
+static cadre_status damaged(const char *name, const char *what, struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_DATA_LOSS, "what ps 0 noted of variable '%s' cannot be read: %s", name, what);
+}
+
+static bool take_training(struct note_cursor *cursor, struct store_training *ret_training)
+{
+    uint64_t optimizer = take(cursor, 4);
+    ret_training->optimizer =
+        optimizer <= STORE_ADAM ? (enum store_optimizer)optimizer : STORE_NO_OPTIMIZER;
+    ret_training->nesterov = take(cursor, 4) != 0;
+    ret_training->rate = take_real(cursor);
+    ret_training->momentum = take_real(cursor);
+    ret_training->initial = take_real(cursor);
+    ret_training->beta1 = take_real(cursor);
+    ret_training->beta2 = take_real(cursor);
+    ret_training->epsilon = take_real(cursor);
+    return optimizer <= STORE_ADAM;
+}
+
+static bool take_shards(struct note_cursor *cursor, struct served *served)
+{
+    uint32_t servers = directory_self(served->all->crew->directory)->crew.servers;
+    bool good = true;
+    for (uint64_t shard = 0; shard < served->layout.shards; shard++) {
+        uint32_t server = (uint32_t)take(cursor, 4);
+        served_set_shard(served, shard, server);
+        served->shards[shard].number = (uint32_t)take(cursor, 4);
+        good = good && server < servers;
+    }
+    return good;
+}
+
+cadre_status served_note_decode(struct served_variables *all, const char *name, const void *bytes,
+    size_t size, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    struct note_cursor cursor = {.from = bytes, .left = size};
+    struct store_training training = {0};
+    cadre_variable_options options = {0};
+    struct variable_plan plan = {.name = name, .options = &options};
+    int64_t dims[CADRE_RANK_MAX];
+    *ret_variable = NULL;
+    if (take(&cursor, 4) != MAGIC || take(&cursor, 4) != VERSION) {
+        return damaged(name, "it is of another kind", error);
+    }
+    plan.dtype = (cadre_dtype)take(&cursor, 4);
+    plan.rank = (uint32_t)take(&cursor, 4);
+    plan.dims = dims;
+    options.aggregation = (cadre_aggregation)take(&cursor, 4);
+    if (options.aggregation > CADRE_AGGREGATION_ONLY_FIRST_REPLICA || plan.rank > CADRE_RANK_MAX ||
+        plan.dtype == CADRE_STRING) {
+        return damaged(name, "it has no such shape", error);
+    }
+    for (uint32_t axis = 0; axis < plan.rank; axis++) {
+        dims[axis] = (int64_t)take(&cursor, 8);
+    }
+    bool good = take_training(&cursor, &training);
+    uint64_t shards = take(&cursor, 8);
+    uint64_t rows = plan.rank == 0 ? 1 : (uint64_t)dims[0];
+    if (!good || cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
+        cursor.left / SHARD_BYTES != shards || cursor.left % SHARD_BYTES != 0) {
+        return damaged(name, "its parts do not fit together", error);
+    }
+    CADRE_TRY(served_new(all, &plan, shards, ret_variable, error));
+    (*ret_variable)->served->training = training;
+    if (!take_shards(&cursor, (*ret_variable)->served)) {
+        variable_free(*ret_variable);
+        *ret_variable = NULL;
+        return damaged(name, "it names a server that is not there", error);
+    }
+    return CADRE_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Synchronous steps, as the chief sees them: which one is next. */
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/served/served_call.h"
+
+static cadre_status begin_step(
+    const cadre_variable *variable, uint64_t step, struct cadre_error *error)
+{
+    size_t shards = (size_t)variable->served->layout.shards;
+    enum role role = served_role(variable->served->all);
+    if (role != ROLE_CHIEF) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "the chief begins steps of variable '%s', while no closure runs, and this task is a "
+            "%s",
+            variable->name, role_name(role));
+    }
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    if (requests == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for requests to %zu shards of variable '%s'", shards, variable->name);
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = REQUEST_BEGIN_STEP,
+            .server = variable->served->shards[i].server,
+            .shard = variable->served->shards[i].number,
+            .least_steps = step};
+    }
+    return served_send(variable, requests, shards, error);
+}
+
+cadre_status cadre_variable_begin_step(cadre_variable *variable, uint64_t step)
+{
+    struct cadre_error error = {0};
+    cadre_status status =
+        served_require(variable, __func__, "its steps are those of cadre_run", &error);
+    if (status == CADRE_OK) {
+        status = begin_step(variable, step, &error);
+    }
+    return border(status, &error);
+}

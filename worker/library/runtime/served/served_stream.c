@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables on servers as checkpoints see them: each one logical tensor, whatever its shards; then
+ * what its optimizer remembers, and how many updates and steps each shard has seen. Read piece by
+ * piece, by the writer of checkpoints, while others push. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "common/pure/prng.h"
+#include "worker/library/runtime/served/served_call.h"
+
+static struct served_variables *of(struct streamed *streamed)
+{
+    return (struct served_variables *)streamed; /* its first member */
+}
+
+static uint32_t count(struct streamed *streamed)
+{
+    uint32_t total = 0;
+    const cadre_variable *variable;
+    for (uint32_t i = 0; (variable = served_at(of(streamed), i)) != NULL; i++) {
+        total += served_parts(&variable->served->training);
+    }
+    return total;
+}
+
+/* The variable of tensor i, and which part of it that is. */
+static cadre_variable *find(struct streamed *streamed, uint32_t i, uint32_t *ret_part)
+{
+    cadre_variable *variable;
+    for (uint32_t at = 0; (variable = served_at(of(streamed), at)) != NULL; at++) {
+        uint32_t parts = served_parts(&variable->served->training);
+        if (i < parts) {
+            *ret_part = i;
+            return variable;
+        }
+        i -= parts;
+    }
+    CADRE_ASSERT(false);
+    return NULL;
+}
+
+static void describe(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry)
+{
+    uint32_t part = 0;
+    const cadre_variable *variable = find(streamed, i, &part);
+    *ret_entry = (struct safetensors_entry){0};
+    uint32_t slot = 0;
+    enum served_part kind = served_part(&variable->served->training, part, &slot);
+    served_part_name(variable->name, &variable->served->training, part, ret_entry->name);
+    if (kind == PART_UPDATES || kind == PART_STEPS) { /* a count for each shard */
+        ret_entry->dtype = CADRE_I64;
+        ret_entry->rank = 1;
+        ret_entry->dims[0] = (int64_t)variable->served->layout.shards;
+        ret_entry->bytes = (size_t)variable->served->layout.shards * sizeof(int64_t);
+        return;
+    }
+    ret_entry->dtype = variable->dtype;
+    ret_entry->rank = variable->rank;
+    ret_entry->bytes = variable->bytes;
+    memcpy(ret_entry->dims, variable->dims, sizeof ret_entry->dims);
+}
+
+static bool is_part(struct streamed *streamed, uint32_t i)
+{
+    uint32_t part = 0;
+    uint32_t slot = 0;
+    const cadre_variable *variable = find(streamed, i, &part);
+    return served_part(&variable->served->training, part, &slot) != PART_VALUE;
+}
+
+/* --- reading --- */
+
+/* `like`: a PULL, or a SLOT. */
+static cadre_status read_rows(cadre_variable *variable, const struct request *like,
+    streamed_sink *sink, void *user, struct cadre_error *error)
+{
+    CADRE_ASSERT(like->kind == REQUEST_PULL || like->kind == REQUEST_SLOT);
+    struct request request = *like;
+    uint64_t rows = variable->bytes == 0 ? 0 : variable->served->layout.rows;
+    uint64_t most = served_piece_rows(variable);
+    most = most < rows ? most : rows;
+    CADRE_ASSERT(most > 0 || rows == 0);
+    CADRE_FREE_AT_EXIT char *values = malloc((size_t)most * variable->served->row_bytes + 1);
+    if (values == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for %llu rows of variable '%s'", (unsigned long long)most, variable->name);
+    }
+    request.into = values;
+    for (uint64_t at = 0; at < rows; at += most) {
+        struct row_range piece = {.first = at, .rows = rows - at < most ? rows - at : most};
+        CADRE_TRY(served_call_range(variable, piece, &request, NULL, NULL, error));
+        CADRE_TRY(sink(user, values, (size_t)piece.rows * variable->served->row_bytes, error));
+    }
+    return CADRE_OK;
+}
+
+/* Of updates or of steps: answers without rows tell them. */
+static cadre_status read_counts(cadre_variable *variable, bool steps, streamed_sink *sink,
+    void *user, struct cadre_error *error)
+{
+    size_t shards = (size_t)variable->served->layout.shards;
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    CADRE_FREE_AT_EXIT int64_t *counts = malloc(shards * sizeof *counts);
+    if (requests == NULL || counts == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the counts of variable '%s'", variable->name);
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = steps ? REQUEST_PULL : REQUEST_SLOT,
+            .server = variable->served->shards[i].server,
+            .shard = variable->served->shards[i].number,
+            .row_bytes = variable->served->row_bytes};
+    }
+    CADRE_TRY(served_send(variable, requests, shards, error));
+    for (size_t i = 0; i < shards; i++) {
+        counts[i] = (int64_t)(steps ? requests[i].ret_steps : requests[i].updates);
+    }
+    return sink(user, counts, shards * sizeof *counts, error);
+}
+
+static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_sink *sink,
+    void *user, struct cadre_error *error)
+{
+    uint32_t part = 0;
+    cadre_variable *variable = find(streamed, i, &part);
+    struct request like = {.kind = REQUEST_PULL};
+    switch (served_part(&variable->served->training, part, &like.slot)) {
+    case PART_VALUE:
+        return read_rows(variable, &like, sink, user, error);
+    case PART_SLOT:
+        like.kind = REQUEST_SLOT;
+        return read_rows(variable, &like, sink, user, error);
+    case PART_UPDATES:
+        return read_counts(variable, false, sink, user, error);
+    default:
+        return read_counts(variable, true, sink, user, error);
+    }
+}
+
+/* --- whether something has changed --- */
+
+static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
+{
+    size_t shards = (size_t)variable->served->layout.shards;
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    struct cadre_error ignored; /* then it cannot be told, and is written again */
+    if (requests == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = REQUEST_PULL,
+            .server = variable->served->shards[i].server,
+            .shard = variable->served->shards[i].number,
+            .row_bytes = variable->served->row_bytes};
+    }
+    if (served_send(variable, requests, shards, &ignored) != CADRE_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < shards; i++) {
+        *stamp = prng_mix(*stamp ^ requests[i].ret_version);
+    }
+    return true;
+}
+
+static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
+{
+    const cadre_variable *variable;
+    bool told = true;
+    *ret_stamp = 0;
+    for (uint32_t i = 0; told && (variable = served_at(of(streamed), i)) != NULL; i++) {
+        told = stamp_of(variable, ret_stamp);
+    }
+    return told;
+}
+
+const struct streamed_ops served_streamed_ops = {
+    .count = count, .describe = describe, .is_part = is_part, .read = read_tensor, .stamp = stamp};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/variables/elsewhere.h"
+
+#include <stdatomic.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+static _Atomic(const struct variable_elsewhere *) current;
+
+void variable_elsewhere_set(const struct variable_elsewhere *elsewhere)
+{
+    CADRE_ASSERT(elsewhere != NULL);
+    atomic_store(&current, elsewhere);
+}
+
+const struct variable_elsewhere *variable_elsewhere(void)
+{
+    return atomic_load(&current);
+}
+
+/* Whether the scope is one whose variables lie on servers. */
+static bool has_servers(const cadre_strategy *strategy)
+{
+    const struct variable_elsewhere *elsewhere = variable_elsewhere();
+    return elsewhere != NULL &&
+           (elsewhere->in_closure() ||
+               (strategy != NULL && strategy->kind == STRATEGY_PARAMETER_SERVER));
+}
+
+cadre_status variable_is_elsewhere(
+    const struct variable_plan *plan, bool *ret_elsewhere, struct cadre_error *error)
+{
+    cadre_variable_placement placement = plan->options->placement;
+    const cadre_variable *with = plan->options->colocate_with; /* it lives */
+    bool servers = has_servers(plan->strategy);
+    *ret_elsewhere = placement == CADRE_PLACEMENT_SERVERS;
+    if (placement == CADRE_PLACEMENT_AUTO) {
+        *ret_elsewhere = servers && (with == NULL || with->served != NULL);
+    }
+    if (placement < CADRE_PLACEMENT_AUTO || placement > CADRE_PLACEMENT_SERVERS) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s': %d is no placement; use one of enum cadre_variable_placement",
+            plan->name, (int)placement);
+    }
+    if (*ret_elsewhere && !servers) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' was created with CADRE_PLACEMENT_SERVERS, and its strategy has no "
+            "parameter servers; leave it CADRE_PLACEMENT_AUTO, or create it in a strategy by "
+            "cadre_strategy_parameter_server",
+            plan->name);
+    }
+    if (with != NULL && *ret_elsewhere != (with->served != NULL)) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' cannot lie with '%s', which is %s; leave its placement "
+            "CADRE_PLACEMENT_AUTO, or colocate it with none",
+            plan->name, with->name,
+            *ret_elsewhere ? "on no parameter server" : "on a parameter server");
+    }
+    return CADRE_OK;
+}
+
+cadre_status variable_read_elsewhere(
+    const cadre_variable *variable, cadre_tensor **ret_value, struct cadre_error *error)
+{
+    const struct variable_rows all = {
+        .count = variable->rank == 0 ? 1 : (uint64_t)variable->dims[0]};
+    CADRE_ASSERT(variable->served != NULL);
+    CADRE_TRY(
+        tensor_create_unset(variable->dtype, variable->rank, variable->dims, ret_value, error));
+    cadre_status status =
+        variable_elsewhere()->read(variable, &all, 0, cadre_tensor_data(*ret_value), error);
+    if (status != CADRE_OK) {
+        cadre_tensor_release(*ret_value);
+        *ret_value = NULL;
+    }
+    return status;
+}
+
+cadre_status variable_require_here(const cadre_variable *variable, const char *function,
+    const char *instead, struct cadre_error *error)
+{
+    return variable->served == NULL
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                     "%s: variable '%s' lies on parameter servers, not in this process; use %s",
+                     function, variable->name, instead);
+}

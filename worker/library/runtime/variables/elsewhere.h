@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables whose elements are not in this process: they lie on parameter servers. What a program
+ * asks of any variable reaches those by one table of functions, which the folder that knows the
+ * servers (../served) sets: it lies above this one.
+ *
+ *     cadre_variable_create, _find, _value, _gather, _slice, _assign, _scatter, _print, ...
+ *       components in this process      variables/, state/
+ *       variable->served != NULL        struct variable_elsewhere ─▶ ../served ─▶ the servers
+ *
+ * These calls are neither a part of a step nor undone with one, and any thread makes them. */
+#ifndef CADRE_RUNTIME_VARIABLES_ELSEWHERE_H
+#define CADRE_RUNTIME_VARIABLES_ELSEWHERE_H
+
+#include "cadre/served.h"
+#include "worker/library/runtime/variables/variable.h"
+
+/* Some rows of a variable, or all of it: a scalar is one row. */
+struct variable_rows {
+    const int64_t *ids; /* by number, in any order; NULL: those from `first` on */
+    uint64_t first;
+    uint64_t count;
+};
+
+/* One change; `values` and `ids` were checked, and are in the host's memory. */
+struct variable_push {
+    cadre_assignment how;
+    const void *values;
+    const struct variable_rows *rows; /* by number; NULL: the whole */
+    void *into;                       /* what it is afterwards; NULL: nobody asks */
+    const cadre_push_options *options;
+};
+
+/* What a part on one server is. */
+struct variable_shard {
+    int64_t first; /* rows */
+    int64_t rows;
+    const char *device;
+};
+
+struct variable_elsewhere {
+    /* On the chief creates it; in a closure finds it, and looks whether it is the same. `plan`
+     * passed what is asked of all variables. */
+    cadre_status (*create)(
+        const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
+    /* NOT_FOUND names those that there are. FAILED_PRECONDITION: the process knows no servers. */
+    cadre_status (*find)(
+        const char *name, cadre_variable **ret_variable, struct cadre_error *error);
+    uint32_t (*shards)(const cadre_variable *variable);
+    /* shard < shards. */
+    struct variable_shard (*shard)(const cadre_variable *variable, uint32_t shard);
+    /* Into the host's memory, after `step` synchronous steps. */
+    cadre_status (*read)(const cadre_variable *variable, const struct variable_rows *rows,
+        uint64_t step, void *into, struct cadre_error *error);
+    cadre_status (*push)(const cadre_variable *variable, const struct variable_push *push,
+        struct cadre_error *error);
+    /* Whether the calling thread runs what the chief schedules: it finds what the chief has made,
+     * and creates none. */
+    bool (*in_closure)(void);
+    /* NULL is allowed. */
+    void (*free)(struct served *served);
+};
+
+/* Once in a process, before there is such a variable. */
+void variable_elsewhere_set(const struct variable_elsewhere *elsewhere);
+/* NULL: the process has never known servers. */
+const struct variable_elsewhere *variable_elsewhere(void);
+
+/* Whether `plan` is of a variable on servers: as its placement says, else as its strategy does; in
+ * a closure, as the chief's does. INVALID_ARGUMENT, FAILED_PRECONDITION: it cannot be placed so. */
+cadre_status variable_is_elsewhere(
+    const struct variable_plan *plan, bool *ret_elsewhere, struct cadre_error *error);
+
+/* All of it, as a tensor in the host's memory that is the caller's. */
+cadre_status variable_read_elsewhere(
+    const cadre_variable *variable, cadre_tensor **ret_value, struct cadre_error *error);
+
+/* What functions refuse for which a variable would have to lie in this process:
+ * FAILED_PRECONDITION, unless it does. `instead`: what to call. */
+cadre_status variable_require_here(const cadre_variable *variable, const char *function,
+    const char *instead, struct cadre_error *error);
+
+#endif

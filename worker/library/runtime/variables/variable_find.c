@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables by name: those of a strategy, and those that servers hold. */
+#include <stdio.h>
+
+#include "worker/library/device/argument.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/variable.h"
+
+#define NAMES_BYTES 320 /* of a sentence */
+
+/* "'a', 'b', ...". */
+static void list_names(const cadre_strategy *strategy, char text[NAMES_BYTES])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < strategy->variables->count && used < NAMES_BYTES; i++) {
+        size_t left = NAMES_BYTES - used;
+        bool room = left > LIMIT_NAME_BYTES + 16; /* for this one, and the dots behind it */
+        used += (size_t)snprintf(text + used, left, "%s%s%.127s%s", used == 0 ? "" : ", ",
+            room ? "'" : "", room ? strategy->variables->list[i]->name : "...", room ? "'" : "");
+        if (!room) {
+            return;
+        }
+    }
+}
+
+static cadre_status refuse(
+    const cadre_strategy *strategy, const char *name, struct cadre_error *error)
+{
+    char names[NAMES_BYTES];
+    list_names(strategy, names);
+    return names[0] == '\0'
+               ? cadre_error_set(error, CADRE_NOT_FOUND,
+                     "there is no variable '%.127s' in this strategy, and none yet; create it",
+                     name)
+               : cadre_error_set(error, CADRE_NOT_FOUND,
+                     "there is no variable '%.127s' in this strategy; there are %s", name, names);
+}
+
+/* A worker by hand knows the chief's strategy, and none of what the chief alone has. */
+static cadre_status find(const cadre_strategy *strategy, const char *name,
+    cadre_variable **ret_variable, struct cadre_error *error)
+{
+    bool lives = strategy_lives(strategy);
+    bool own = lives && !strategy_on_worker(strategy);
+    if (strategy != NULL && !lives) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_variable_find('%.127s') was called with a strategy that has ended, and its "
+            "variables with it; call it before",
+            name);
+    }
+    *ret_variable = own ? variable_known(strategy, name) : NULL;
+    if (*ret_variable != NULL) {
+        return CADRE_OK;
+    }
+    if (variable_elsewhere() != NULL &&
+        (!lives || !own || strategy->kind == STRATEGY_PARAMETER_SERVER)) {
+        return variable_elsewhere()->find(name, ret_variable, error);
+    }
+    return lives ? refuse(strategy, name, error)
+                 : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                       "cadre_variable_find('%.127s') was called outside of any strategy, where "
+                       "variables are the program's own; give a strategy",
+                       name);
+}
+
+cadre_status cadre_variable_find(
+    const cadre_strategy *strategy, const char *name, cadre_variable **ret_variable)
+{
+    struct cadre_error error = {0};
+    cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
+    if (status == CADRE_OK) {
+        *ret_variable = NULL;
+        status = argument_require(name, __func__, "name", &error);
+    }
+    if (status == CADRE_OK) {
+        const cadre_strategy *of = strategy != NULL ? strategy : strategy_current();
+        status = find(strategy_is_default(of) ? NULL : of, name, ret_variable, &error);
+    }
+    return border(status, &error);
+}
