@@ -9,6 +9,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "worker/library/runtime/served/served_call.h"
+#include "worker/library/runtime/served/served_values.h"
 
 static struct served_variables *of(struct streamed *streamed)
 {
@@ -139,6 +140,16 @@ static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_
     }
 }
 
+static cadre_status take(struct streamed *streamed, const struct cadre_strategy *strategy,
+    uint32_t i, struct cadre_error *error)
+{
+    uint32_t part = 0;
+    bool restored = false;
+    CADRE_TRY(served_restore(strategy, find(streamed, i, &part), &restored, error));
+    CADRE_ASSERT(part == 0 && restored);
+    return CADRE_OK;
+}
+
 /* --- whether something has changed --- */
 
 static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
@@ -175,5 +186,9 @@ static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
     return told;
 }
 
-const struct streamed_ops served_streamed_ops = {
-    .count = count, .describe = describe, .is_part = is_part, .read = read_tensor, .stamp = stamp};
+const struct streamed_ops served_streamed_ops = {.count = count,
+    .describe = describe,
+    .is_part = is_part,
+    .read = read_tensor,
+    .take = take,
+    .stamp = stamp};
