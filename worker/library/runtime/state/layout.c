@@ -15,6 +15,9 @@
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 
+/* Behind what a task may lack, or have created itself. */
+#define LATE ", created by a step"
+
 static void write_variable(FILE *to, const cadre_variable *variable)
 {
     CADRE_ASSERT(variable->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
@@ -25,9 +28,11 @@ static void write_variable(FILE *to, const cadre_variable *variable)
     static const char *const aggregations[] = {
         "no aggregation", "sum", "mean", "only the first replica"};
     char shape[TENSOR_SHAPE_TEXT_BYTES];
-    fprintf(to, "variable '%s': %s, %s, %s\n", variable->name,
+    fprintf(to, "variable '%s': %s, %s, %s%s%s\n", variable->name,
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape),
-        kinds[variable->kind], aggregations[variable->aggregation]);
+        kinds[variable->kind], aggregations[variable->aggregation],
+        variable->origin.in_function ? ", of a replica function" : "",
+        variable->origin.late ? LATE : "");
 }
 
 /* One line for each variable in order of name, registered state and dataset; the caller's to free.
@@ -60,20 +65,58 @@ static char *layout_text(const cadre_strategy *strategy)
     return text;
 }
 
+/* A line without its end, and without the mark. */
+struct line {
+    const char *text;
+    int length;
+    bool late;
+    const char *next; /* line; of the last one its end */
+};
+
+static struct line line_at(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    const size_t mark = sizeof LATE - 1;
+    bool late = length >= mark && memcmp(text + length - mark, LATE, mark) == 0;
+    return (struct line){.text = text,
+        .length = (int)(late ? length - mark : length),
+        .late = late,
+        .next = text + length + (text[length] == '\n' ? 1 : 0)};
+}
+
+static bool are_equal(const struct line *a, const struct line *b)
+{
+    return a->length == b->length && memcmp(a->text, b->text, (size_t)a->length) == 0;
+}
+
+/* Whether they are of variables of one name. */
+static bool are_namesakes(const struct line *a, const struct line *b)
+{
+    const char *end = strstr(a->text, "': ");
+    size_t length = end == NULL ? 0 : (size_t)(end - a->text) + 1;
+    return length > 0 && length <= (size_t)a->length && length <= (size_t)b->length &&
+           memcmp(a->text, b->text, length) == 0;
+}
+
 cadre_status layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error)
 {
-    size_t line = 0; /* where the line begins in which they differ */
-    for (size_t i = 0; own[i] == theirs[i] && own[i] != '\0'; i++) {
-        line = own[i] == '\n' ? i + 1 : line;
+    struct line here = line_at(own);
+    struct line there = line_at(theirs);
+    while (here.length > 0 || there.length > 0) {
+        bool same = are_equal(&here, &there);
+        if (!same && (!there.late || are_namesakes(&here, &there))) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the task of rank %u does not make the same variables, registered states and "
+                "datasets as the task of rank %u: the first difference is %.*s%s here, %.*s%s "
+                "there; run one program",
+                rank, source, here.length, here.text, here.length == 0 ? "nothing" : "",
+                there.length, there.text, there.length == 0 ? "nothing" : "");
+        }
+        here = same ? line_at(here.next) : here;
+        there = line_at(there.next);
     }
-    int own_length = (int)strcspn(own + line, "\n");
-    int their_length = (int)strcspn(theirs + line, "\n");
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "the task of rank %u does not make the same variables, registered states and datasets as "
-        "the task of rank %u: the first difference is %.*s%s here, %.*s%s there; run one program",
-        rank, source, own_length, own + line, own_length == 0 ? "nothing" : "", their_length,
-        theirs + line, their_length == 0 ? "nothing" : "");
+    return CADRE_OK;
 }
 
 /* --- between tasks --- */
@@ -133,10 +176,16 @@ cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t s
         layout_difference(strategy->roster.rank, own, source, comparison.theirs, &difference);
     }
     free(comparison.theirs);
+    int64_t misfits = difference.code != CADRE_OK ? 1 : 0;
+    const struct mesh_buffer sum = {.data = &misfits, .bytes = sizeof misfits, .dtype = MESH_I64};
     if (status == CADRE_OK) {
+        status =
+            strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &sum, 1, NULL, error);
+    }
+    if (status == CADRE_OK && misfits > 0) {
         status = collective_hear_lowest(strategy, local, &difference, &heard, error);
     }
-    if (status != CADRE_OK) {
+    if (status != CADRE_OK || misfits == 0) {
         return status;
     }
     return difference.code != CADRE_OK

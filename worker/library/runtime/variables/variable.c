@@ -12,6 +12,7 @@
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_living.h"
 #include "worker/library/runtime/variables/variable_memory.h"
 #include "worker/library/runtime/variables/variable_reset.h"
@@ -23,13 +24,11 @@ static void component_clear(const cadre_variable *variable, struct variable_comp
     value_free(variable, component->device, component->value);
     value_free(variable, component->device, component->kept);
     value_free(variable, NULL, component->delta);
+    *component = (struct variable_component){0};
 }
 
-void variable_free(cadre_variable *variable)
+void variable_clear(cadre_variable *variable)
 {
-    if (variable == NULL) {
-        return;
-    }
     variable_ends(variable);
     caching_scope_forget(variable);
     for (uint32_t i = 0; i < variable->component_count; i++) {
@@ -40,15 +39,24 @@ void variable_free(cadre_variable *variable)
     if (variable->reset != NULL) {
         free(variable->reset->held.value);
         free(variable->reset);
+        variable->reset = NULL;
     }
     cadre_tensor_release(variable->strings);
     cadre_tensor_release(variable->strings_kept);
-    free(variable);
+    variable->strings = NULL;
+    variable->strings_kept = NULL;
 }
 
-const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES])
+void variable_free(cadre_variable *variable)
 {
-    const char *name = variable->name;
+    if (variable != NULL) {
+        variable_clear(variable);
+        free(variable);
+    }
+}
+
+const char *variable_short_name(const char *name, char text[VARIABLE_SHORT_BYTES])
+{
     size_t length = strlen(name);
     if (length < VARIABLE_SHORT_BYTES) {
         memcpy(text, name, length + 1);
@@ -85,7 +93,7 @@ static cadre_status allocate(cadre_variable *variable, struct cadre_error *error
     return variable_host_open(variable, error);
 }
 
-static cadre_kind kind_of(const struct variable_plan *plan)
+cadre_kind variable_kind_of(const struct variable_plan *plan)
 {
     if (plan->strategy == NULL) {
         return CADRE_VARIABLE_REGULAR;
@@ -126,15 +134,18 @@ static cadre_status fill_in(
 cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
-    cadre_kind kind = kind_of(plan);
+    cadre_kind kind = variable_kind_of(plan);
     uint32_t components = is_single(kind) ? 1 : plan->strategy->local_replicas;
-    cadre_variable *variable =
-        calloc(1, sizeof *variable + components * sizeof variable->components[0]);
+    cadre_variable *variable = variables_wake(plan, kind, components);
+    if (variable == NULL) {
+        variable = calloc(1, sizeof *variable + components * sizeof variable->components[0]);
+    }
     if (variable == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", plan->name);
     }
     variable->kind = kind;
+    variable->room = components;
     variable->component_count = components;
     cadre_status status = fill_in(variable, plan, error);
     if (status == CADRE_OK) {
@@ -147,7 +158,7 @@ cadre_status variable_new(
         }
     }
     if (status != CADRE_OK) {
-        variable_free(variable);
+        variable_give_up(variable);
         return status;
     }
     *ret_variable = variable;
