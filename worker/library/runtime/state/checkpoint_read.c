@@ -360,7 +360,7 @@ cadre_status checkpoint_reader_make_late(
     size_t bytes = 0;
     bool made = false;
     CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
-    CADRE_TRY(manifest_make_late(strategy, text, bytes, true, &made, error));
+    CADRE_TRY(manifest_make_late(strategy, text, bytes, &made, error));
     return made ? checkpoint_reader_follow(reader, strategy, error) : CADRE_OK;
 }
 

@@ -19,11 +19,10 @@ static json_t *late_of(const cadre_variable *variable)
     for (uint32_t i = 0; i < variable->rank; i++) {
         failed |= json_array_append_new(dims, json_integer(variable->dims[i]));
     }
-    json_t *late = json_pack("{s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b}", "name", variable->name,
-        "dtype", cadre_dtype_name(variable->dtype), "dims", dims, "aggregation",
-        (int)variable->aggregation, "on_read", variable->on_read ? 1 : 0, "keep_on_host",
-        variable->keep_on_host ? 1 : 0, "in_function", variable->origin.in_function ? 1 : 0,
-        "unclaimed", variable->origin.unclaimed ? 1 : 0);
+    json_t *late = json_pack("{s:s, s:s, s:o, s:i, s:b, s:b, s:b}", "name", variable->name, "dtype",
+        cadre_dtype_name(variable->dtype), "dims", dims, "aggregation", (int)variable->aggregation,
+        "on_read", variable->on_read ? 1 : 0, "keep_on_host", variable->keep_on_host ? 1 : 0,
+        "in_function", variable->origin.in_function ? 1 : 0);
     if (failed != 0) {
         json_decref(late);
         return NULL;
@@ -52,7 +51,6 @@ struct late {
     cadre_variable_options options;
     int64_t dims[CADRE_RANK_MAX];
     bool in_function;
-    bool unclaimed;
 };
 
 static bool read_dtype(const char *name, cadre_dtype *ret_dtype)
@@ -96,8 +94,7 @@ static bool read_late(const json_t *entry, cadre_strategy *strategy, struct late
         json_integer_value(aggregation) <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA &&
         manifest_read_bool(entry, "on_read", &on_read) &&
         manifest_read_bool(entry, "keep_on_host", &late->options.keep_on_host) &&
-        manifest_read_bool(entry, "in_function", &late->in_function) &&
-        manifest_read_bool(entry, "unclaimed", &late->unclaimed);
+        manifest_read_bool(entry, "in_function", &late->in_function);
     late->options.aggregation = (cadre_aggregation)json_integer_value(aggregation);
     late->options.synchronization = on_read ? CADRE_SYNC_ON_READ : CADRE_SYNC_AUTO;
     return whole && !(on_read && late->plan.dtype == CADRE_STRING);
@@ -113,12 +110,11 @@ static cadre_status make(const struct late *late, struct cadre_error *error)
     variables_put(strategy, variable);
     variable->origin.late = true;
     variable->origin.in_function = late->in_function;
-    variable->origin.unclaimed = late->unclaimed;
     return CADRE_OK;
 }
 
-static cadre_status take(const json_t *entry, cadre_strategy *strategy, bool from_file,
-    bool *ret_made, struct cadre_error *error)
+static cadre_status take(
+    const json_t *entry, cadre_strategy *strategy, bool *ret_made, struct cadre_error *error)
 {
     struct late late;
     if (!read_late(entry, strategy, &late)) {
@@ -128,18 +124,16 @@ static cadre_status take(const json_t *entry, cadre_strategy *strategy, bool fro
             late.plan.name == NULL ? "" : late.plan.name);
     }
     cadre_variable *variable = cadre_variable_find(strategy, late.plan.name);
-    late.unclaimed = from_file ? !late.in_function : late.unclaimed;
     if (variable == NULL) {
         *ret_made = true;
         return make(&late, error);
     }
     variable->origin.late = true;
-    variable->origin.unclaimed = !from_file && late.unclaimed;
     return CADRE_OK;
 }
 
 cadre_status manifest_make_late(struct cadre_strategy *strategy, const char *text, size_t bytes,
-    bool from_file, bool *ret_made, struct cadre_error *error)
+    bool *ret_made, struct cadre_error *error)
 {
     *ret_made = false;
     json_error_t where;
@@ -147,7 +141,7 @@ cadre_status manifest_make_late(struct cadre_strategy *strategy, const char *tex
     const json_t *all = json_object_get(root, "late");
     cadre_status status = CADRE_OK; /* what else is wrong with it manifest_read says */
     for (size_t i = 0; status == CADRE_OK && i < json_array_size(all); i++) {
-        status = take(json_array_get(all, i), strategy, from_file, ret_made, error);
+        status = take(json_array_get(all, i), strategy, ret_made, error);
     }
     json_decref(root);
     return status;

@@ -3,7 +3,7 @@
  * have created them, and makes them.
  *
  *     "late": [{"name": "w/m", "dtype": "f32", "dims": [2, 3], "aggregation": 0,
- *               "on_read": false, "keep_on_host": false, "in_function": true, "unclaimed": false}]
+ *               "on_read": false, "keep_on_host": false, "in_function": true}]
  *
  * Absent without any. */
 #ifndef CADRE_RUNTIME_MANIFEST_LATE_H
@@ -21,10 +21,9 @@ struct cadre_strategy;
 json_t *manifest_late(const struct cadre_strategy *strategy);
 
 /* Before the tensors come, and strings are read: makes those that the strategy lacks, which are
- * fresh (variable_list.h), and notes of the others what the text says of them. `from_file`: it is a
- * checkpoint's, which nobody has claimed yet what it holds of. *ret_made: there was one to make.
+ * fresh (variable_list.h), and notes that the others are late. *ret_made: there was one to make.
  * INVALID_ARGUMENT: it is no such text; RESOURCE_EXHAUSTED. */
 cadre_status manifest_make_late(struct cadre_strategy *strategy, const char *text, size_t bytes,
-    bool from_file, bool *ret_made, struct cadre_error *error);
+    bool *ret_made, struct cadre_error *error);
 
 #endif

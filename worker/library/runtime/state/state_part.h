@@ -30,7 +30,7 @@ struct state_part {
     /* While a generation forms: the positions and strings that are given, or were taken. */
     char *text; /* owned; or NULL */
     size_t text_bytes;
-    bool receiving; /* state_receive was called, and neither its commit nor its undo */
+    bool receiving;              /* state_receive was called, and neither its commit nor its undo */
     struct variable_birth birth; /* of a variable that the step at hand creates */
     struct asked_names *asked;   /* [local_replicas] by replica functions */
 };

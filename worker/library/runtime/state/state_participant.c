@@ -191,7 +191,7 @@ static cadre_status make_late(cadre_strategy *strategy, struct cadre_error *erro
     const struct state_part *part = strategy->state_part;
     bool made = false;
     CADRE_ASSERT(part->receiving);
-    return manifest_make_late(strategy, part->text, part->text_bytes, false, &made, error);
+    return manifest_make_late(strategy, part->text, part->text_bytes, &made, error);
 }
 
 static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct passing *passing,

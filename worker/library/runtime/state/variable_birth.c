@@ -177,18 +177,3 @@ cadre_status variable_be_born(cadre_replica *replica, const struct variable_plan
     }
     return status;
 }
-
-cadre_status variable_be_claimed(cadre_replica *replica, const struct variable_plan *plan,
-    cadre_variable *existing, struct cadre_error *error)
-{
-    char text[STRATEGY_WHAT_BYTES];
-    const struct step_call call = {
-        .function = creation_text(plan, 0, text), .key = creation_key(plan), .root = -1};
-    CADRE_ASSERT(existing->origin.unclaimed);
-    CADRE_TRY(collective_meet(replica, &call, NULL, 0, error));
-    if (replica->local == 0) {
-        existing->origin.claims = true;
-        replica->strategy->variables->claims = true;
-    }
-    return CADRE_OK;
-}

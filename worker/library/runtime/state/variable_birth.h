@@ -27,11 +27,6 @@ struct variable_birth {
 cadre_status variable_be_born(cadre_replica *replica, const struct variable_plan *plan,
     bool in_function, cadre_variable **ret_variable, struct cadre_error *error);
 
-/* In a replica's thread, as one of its step's collectives: what a checkpoint held is the program's
- * from this step on. */
-cadre_status variable_be_claimed(cadre_replica *replica, const struct variable_plan *plan,
-    cadre_variable *existing, struct cadre_error *error);
-
 /* The step is over, no replica runs: what is left of one that failed half way. */
 void variable_birth_over(struct variable_birth *birth);
 

@@ -10,59 +10,54 @@
 
 /* --- between steps --- */
 
-struct creating {
-    const struct variable_plan *plan;
-    cadre_variable *existing; /* a checkpoint held it; NULL: it is new */
-};
-
 static cadre_status create_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     (void)inputs;
     (void)outputs;
-    const struct creating *creating = user;
     cadre_variable *variable = NULL;
     struct cadre_error error = {0};
-    cadre_status status =
-        creating->existing != NULL
-            ? variable_be_claimed(replica, creating->plan, creating->existing, &error)
-            : variable_be_born(replica, creating->plan, false, &variable, &error);
+    cadre_status status = variable_be_born(replica, user, false, &variable, &error);
     return border(status, &error);
 }
 
 /* It is a step of its own, and no place of the program's loop. */
-static cadre_status create_in_a_step(struct creating *creating, struct cadre_error *error)
+static cadre_status create_in_a_step(const struct variable_plan *plan, struct cadre_error *error)
 {
-    cadre_strategy *strategy = creating->plan->strategy;
+    cadre_strategy *strategy = plan->strategy;
+    struct variable_plan own = *plan;
     struct cadre_error cause = {0};
     CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
-    cadre_status status = run_entered(strategy, create_step, creating, NULL, 0, NULL, &cause);
+    cadre_status status = run_entered(strategy, create_step, &own, NULL, 0, NULL, &cause);
     strategy->changes = false;
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_set(error, status,
                                     "cadre_variable_create: variable '%s' was not created: %s",
-                                    creating->plan->name, cause.text);
+                                    plan->name, cause.text);
+}
+
+static cadre_status others_lack(const struct variable_plan *plan, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "variable '%s' is not in the job that this task has joined, whose other tasks stand where "
+        "this one creates it; run one program, that creates the same variables",
+        plan->name);
 }
 
 cadre_status variable_create_late(const struct variable_plan *plan, cadre_variable *existing,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
     cadre_strategy *strategy = plan->strategy;
-    struct creating creating = {.plan = plan, .existing = existing};
+    cadre_variable *variable = existing;
     if (existing != NULL) {
         CADRE_TRY(creation_fits(plan, existing, error));
     } else if (strategy_arrives(strategy)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' is not in the job that this task has joined, whose other tasks stand "
-            "where this one creates it; run one program, that creates the same variables",
-            plan->name);
+        return others_lack(plan, error);
+    } else {
+        CADRE_TRY(create_in_a_step(plan, error)); /* here, or where the state then came from */
+        variable = cadre_variable_find(strategy, plan->name);
     }
-    if (!strategy_arrives(strategy)) {
-        CADRE_TRY(create_in_a_step(&creating, error));
-    }
-    /* Here, or where the state then came from. */
-    cadre_variable *variable = cadre_variable_find(strategy, plan->name);
     if (variable == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_variable_create: variable '%s' was not created by the other tasks, which had "

@@ -23,8 +23,9 @@ struct asked_names {
 };
 
 /* The final name of what the program calls `name`. *ret_existing: a variable has it that is to be
- * returned: in a task that arrives one that its program has not created yet, else one that a
- * checkpoint held and nobody has created since. NULL: it is to be created. ALREADY_EXISTS: a
+ * returned: before the first step of a task that has joined, or of a job that goes on from a
+ * checkpoint, one that the job has and this program has not created yet. NULL: it is to be
+ * created. ALREADY_EXISTS: a
  * registered state or a tensor of parameter servers has the name. INVALID_ARGUMENT: it is too long
  * with its number. */
 cadre_status variable_name_next(const cadre_strategy *strategy, const char *name,

@@ -33,8 +33,6 @@ struct variable_component {
 struct variable_origin {
     bool late; /* by a step: a task that joins has it whether its program creates it or not */
     bool in_function; /* by a replica function, whose names are a row of their own */
-    bool unclaimed;   /* a checkpoint held it, and no step has created it since */
-    bool claims;      /* the step at hand does */
     bool fresh;       /* of the step at hand, or a state sync under way: it ends with them */
     bool handed;      /* to the program of this task, by a call in cross-replica context */
     bool again;       /* it was undone before, and is created once more */
@@ -155,7 +153,6 @@ struct variables_part {
     uint32_t count;
     uint32_t capacity;
     uint32_t created;       /* by the program of this task, in cross-replica context */
-    bool claims;            /* some of them, by the step at hand */
     cadre_variable *fresh;  /* a list of them */
     cadre_variable *undone; /* likewise: in the list above no more, but the program may have them */
 };

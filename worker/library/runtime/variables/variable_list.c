@@ -124,12 +124,6 @@ void variables_end_births(cadre_strategy *strategy, bool restore)
             lay_aside(variable);
         }
     }
-    for (uint32_t i = 0; part->claims && i < part->count; i++) {
-        struct variable_origin *origin = &part->list[i]->origin;
-        origin->unclaimed = origin->unclaimed && (restore || !origin->claims);
-        origin->claims = false;
-    }
-    part->claims = false;
 }
 
 void variables_free_undone(cadre_strategy *strategy)
