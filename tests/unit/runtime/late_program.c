@@ -21,33 +21,43 @@ static const struct mesh_ops *whole_ops;
 static struct mesh_ops faulty_ops;
 static uint64_t creating_at;
 
-static cadre_status die_at_first(struct mesh *mesh, uint32_t local, enum mesh_op op,
-    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
-    struct cadre_error *error)
+static bool is_of(const struct mesh_note *note, const char *what)
 {
-    if (note != NULL && note->text != NULL && strstr(note->text, "cadre_variable_create") != NULL) {
-        fault_die("DIE_FIRST", creating_at);
-    }
-    return whole_ops->all_reduce(mesh, local, op, buffers, count, note, error);
+    return note != NULL && note->text != NULL && strstr(note->text, what) != NULL;
 }
 
-static cadre_status fault_at_second(struct mesh *mesh, uint32_t local, uint32_t root,
+/* Until the others have applied the step without it. */
+static void freeze(void)
+{
+    setenv("MISS_LAST", "", 1); /* once */
+    mark_await("applied", creating_at);
+    task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
+}
+
+static cadre_status fault_in_sum(struct mesh *mesh, uint32_t local, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    bool creation =
-        note != NULL && note->text != NULL && strstr(note->text, "cadre_variable_create") != NULL;
-    if (creation) {
-        fault_die("DIE_SECOND", creating_at);
+    if (is_of(note, "cadre_variable_create")) {
+        fault_die("DIE_FIRST", creating_at);
     }
-    cadre_status status = whole_ops->broadcast(mesh, local, root, buffers, count, note, error);
-    if (creation && status == CADRE_OK && local == 0 && fault_due("MISS_SECOND", creating_at)) {
-        setenv("MISS_SECOND", "", 1); /* once */
-        mark_await("applied", creating_at);
-        task_peer_error(strategy->task, strategy->roster.generation, "the test froze it");
+    cadre_status status = whole_ops->all_reduce(mesh, local, op, buffers, count, note, error);
+    bool last = is_of(note, "nothing more");
+    if (last && status == CADRE_OK && local == 0 && fault_due("MISS_LAST", creating_at)) {
+        freeze();
         return cadre_error_set(error, CADRE_ABORTED, "the test froze it");
     }
     return status;
+}
+
+static cadre_status fault_in_broadcast(struct mesh *mesh, uint32_t local, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    if (is_of(note, "cadre_variable_create")) {
+        fault_die("DIE_SECOND", creating_at);
+    }
+    return whole_ops->broadcast(mesh, local, root, buffers, count, note, error);
 }
 
 /* Of a mesh that another generation has replaced nothing is left to put back. */
@@ -57,8 +67,8 @@ static void put_faults(uint64_t position)
     if (strategy->mesh->ops != &faulty_ops) {
         whole_ops = strategy->mesh->ops;
         faulty_ops = *whole_ops;
-        faulty_ops.all_reduce = die_at_first;
-        faulty_ops.broadcast = fault_at_second;
+        faulty_ops.all_reduce = fault_in_sum;
+        faulty_ops.broadcast = fault_in_broadcast;
         strategy->mesh->ops = &faulty_ops;
     }
 }
@@ -161,6 +171,11 @@ static cadre_status train(
     }
     fault_die("DIE_AFTER", position);
     note(replica, cadre_variable_find(strategy, "sum"), total);
+    note(replica, cadre_variable_find(strategy, "early"), total);
+    if (position < LATE_SEEN && cadre_replica_local_id(replica) == 0 &&
+        fault_due("MISS_LAST", position)) {
+        freeze(); /* no collective follows */
+    }
     return CADRE_OK;
 }
 
@@ -169,7 +184,7 @@ static cadre_status train(
 static void print_all(void)
 {
     static const char *const names[] = {
-        "mark", "mark_1", "mark_2", "mark_3", "order", "slot", "slot_1", "sum"};
+        "early", "lazy", "mark1", "mark2", "mark3", "order", "slot", "slot_1", "sum"};
     uint64_t digest = 0;
     const cadre_variable *seen = cadre_variable_find(strategy, "seen");
     const cadre_variable *words = cadre_variable_find(strategy, "words");
@@ -184,22 +199,42 @@ static void print_all(void)
     const cadre_string *strings = cadre_variable_read(NULL, words);
     const int64_t *rows = cadre_variable_read(NULL, seen);
     uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
-    printf("sum %llu variables %d words '%.*s' position %llu tasks; seen %lld of %u\n",
-        (unsigned long long)digest, cadre_variable_find(strategy, "mark_4") != NULL,
+    printf("sum %llu twice %d words '%.*s' position %llu tasks; seen %lld of %u\n",
+        (unsigned long long)digest,
+        cadre_variable_find(strategy, "lazy_1") != NULL ||
+            cadre_variable_find(strategy, "early_1") != NULL,
         strings == NULL ? 0 : (int)strings[1].size, strings == NULL ? "" : strings[1].bytes,
         (unsigned long long)cadre_strategy_position(strategy), (long long)rows[0], replicas);
     fflush(stdout);
 }
 
-/* Behind each epoch; the value follows from the steps before it. */
-static void create_mark(void)
+static void create_between(const char *name, cadre_variable **ret_variable)
 {
     uint64_t position = cadre_strategy_position(strategy);
-    cadre_variable *mark;
     put_faults(position);
     fault_die("DIE_BETWEEN", position);
-    CADRE_CHECK(create("mark", CADRE_I64, 2, false, &mark));
+    CADRE_CHECK(create(name, CADRE_I64, 2, false, ret_variable));
     mark_leave("applied", position);
+}
+
+/* At the beginning of each epoch: one for each but the first, and what a program creates when it
+ * has none, before the first step and later. */
+static void begin_epoch(uint64_t epoch)
+{
+    static cadre_variable *early;
+    static cadre_variable *lazy;
+    cadre_variable *mark;
+    char name[16];
+    if (early == NULL) {
+        CADRE_CHECK(create("early", CADRE_I64, 2, false, &early));
+    }
+    if (epoch > 0) {
+        snprintf(name, sizeof name, "mark%u", (unsigned)epoch);
+        create_between(name, &mark);
+    }
+    if (epoch > 0 && lazy == NULL) {
+        create_between("lazy", &lazy);
+    }
 }
 
 static void create_first(void)
@@ -214,6 +249,7 @@ int late_program(void)
 {
     cadre_per_replica *batch;
     cadre_distributed_dataset *data;
+    uint64_t epoch;
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_strategy_set(strategy));
@@ -222,14 +258,14 @@ int late_program(void)
         cadre_dataset_range(0, 4 * LATE_STEPS, 1), CADRE_SHUFFLE_ALL, 7, NULL);
     CADRE_CHECK(cadre_distribute_dataset(strategy, cadre_dataset_batch(all, 4, false),
         &(cadre_input_options){.name = "train"}, &data));
-    while (cadre_next_epoch(data, LATE_EPOCHS, NULL)) {
+    while (cadre_next_epoch(data, LATE_EPOCHS, &epoch)) {
+        begin_epoch(epoch);
         while (cadre_next(data, &batch) == CADRE_OK) {
             uint64_t position = cadre_strategy_position(strategy);
             put_faults(position);
             CADRE_CHECK(cadre_run(strategy, train, NULL, batch, 0, NULL));
             mark_leave("applied", position);
         }
-        create_mark();
     }
     print_all();
     return cadre_finish(strategy);

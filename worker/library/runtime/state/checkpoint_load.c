@@ -110,7 +110,7 @@ static cadre_status compare(struct cadre_strategy *strategy, const struct manife
 static cadre_status load(
     struct cadre_strategy *strategy, struct checkpoint_reader *reader, struct cadre_error *error)
 {
-    CADRE_TRY(checkpoint_reader_make_late(reader, strategy, error));
+    CADRE_TRY(checkpoint_reader_make_variables(reader, strategy, error));
     struct manifest_content *content = checkpoint_reader_manifest(reader);
     size_t size = 0;
     CADRE_TRY(check_state(strategy, reader, &size, error));

@@ -30,8 +30,8 @@ void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allow
 cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     const struct cadre_strategy *strategy, struct cadre_error *error);
 
-/* Makes the variables that were created late, by the manifest, and that the strategy lacks. */
-cadre_status checkpoint_reader_make_late(
+/* Makes the variables that it holds, and that the strategy lacks. */
+cadre_status checkpoint_reader_make_variables(
     struct checkpoint_reader *reader, struct cadre_strategy *strategy, struct cadre_error *error);
 
 /* The strings of a variable that the strategy need not have yet; *ret_strings is the caller's to

@@ -15,9 +15,6 @@
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* Behind what a task may lack, or have created itself. */
-#define LATE ", created by a step"
-
 static void write_variable(FILE *to, const cadre_variable *variable)
 {
     CADRE_ASSERT(variable->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
@@ -28,11 +25,10 @@ static void write_variable(FILE *to, const cadre_variable *variable)
     static const char *const aggregations[] = {
         "no aggregation", "sum", "mean", "only the first replica"};
     char shape[TENSOR_SHAPE_TEXT_BYTES];
-    fprintf(to, "variable '%s': %s, %s, %s%s%s\n", variable->name,
+    fprintf(to, "variable '%s': %s, %s, %s%s\n", variable->name,
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape),
         kinds[variable->kind], aggregations[variable->aggregation],
-        variable->origin.in_function ? ", of a replica function" : "",
-        variable->origin.late ? LATE : "");
+        variable->origin.in_function ? ", of a replica function" : "");
 }
 
 /* One line for each variable in order of name, registered state and dataset; the caller's to free.
@@ -65,22 +61,18 @@ static char *layout_text(const cadre_strategy *strategy)
     return text;
 }
 
-/* A line without its end, and without the mark. */
+/* A line without its end. */
 struct line {
     const char *text;
     int length;
-    bool late;
     const char *next; /* line; of the last one its end */
 };
 
 static struct line line_at(const char *text)
 {
     size_t length = strcspn(text, "\n");
-    const size_t mark = sizeof LATE - 1;
-    bool late = length >= mark && memcmp(text + length - mark, LATE, mark) == 0;
     return (struct line){.text = text,
-        .length = (int)(late ? length - mark : length),
-        .late = late,
+        .length = (int)length,
         .next = text + length + (text[length] == '\n' ? 1 : 0)};
 }
 
@@ -89,13 +81,16 @@ static bool are_equal(const struct line *a, const struct line *b)
     return a->length == b->length && memcmp(a->text, b->text, (size_t)a->length) == 0;
 }
 
-/* Whether they are of variables of one name. */
-static bool are_namesakes(const struct line *a, const struct line *b)
+/* Whether `there` is of a variable that is missing here: not of one of that name. */
+static bool is_more(const struct line *here, const struct line *there)
 {
-    const char *end = strstr(a->text, "': ");
-    size_t length = end == NULL ? 0 : (size_t)(end - a->text) + 1;
-    return length > 0 && length <= (size_t)a->length && length <= (size_t)b->length &&
-           memcmp(a->text, b->text, length) == 0;
+    static const char variable[] = "variable '";
+    const char *end = strstr(there->text, "': ");
+    if (strncmp(there->text, variable, sizeof variable - 1) != 0 || end == NULL) {
+        return false;
+    }
+    size_t name = (size_t)(end - there->text) + 1;
+    return (size_t)here->length < name || memcmp(here->text, there->text, name) != 0;
 }
 
 cadre_status layout_difference(
@@ -105,7 +100,7 @@ cadre_status layout_difference(
     struct line there = line_at(theirs);
     while (here.length > 0 || there.length > 0) {
         bool same = are_equal(&here, &there);
-        if (!same && (!there.late || are_namesakes(&here, &there))) {
+        if (!same && !is_more(&here, &there)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the task of rank %u does not make the same variables, registered states and "
                 "datasets as the task of rank %u: the first difference is %.*s%s here, %.*s%s "

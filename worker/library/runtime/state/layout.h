@@ -12,7 +12,7 @@
 cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
     struct cadre_error *error);
 
-/* Fills `error`: the first line that differs, but for what steps have created there. `rank` has
+/* Fills `error`: the first line that differs, but for variables that are missing here. `rank` has
  * `own`, `source` has `theirs`. */
 cadre_status layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error);

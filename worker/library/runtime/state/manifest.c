@@ -14,7 +14,7 @@
 #include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest_hashes.h"
-#include "worker/library/runtime/state/manifest_late.h"
+#include "worker/library/runtime/state/manifest_variables.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -136,12 +136,7 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
                                 ? strategy->state_part->given_at
                                 : strategy->state_part->place;
     int failed = json_object_set_new(manifest->root, "place", json_integer(place));
-    json_t *late = manifest_late(strategy);
-    bool any = late == NULL || json_array_size(late) > 0;
-    failed |= any ? json_object_set_new(manifest->root, "late", late) : 0;
-    if (!any) {
-        json_decref(late);
-    }
+    failed |= json_object_set_new(manifest->root, "variables", manifest_variables(strategy));
     if (manifest->root == NULL || failed != 0) {
         manifest_free(manifest);
         return no_memory(error);

@@ -11,7 +11,7 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/layout.h"
 #include "worker/library/runtime/state/manifest.h"
-#include "worker/library/runtime/state/manifest_late.h"
+#include "worker/library/runtime/state/manifest_variables.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
@@ -185,13 +185,13 @@ static cadre_status write_space(void *user, uint64_t total, size_t offset, const
     return bytes > 0 ? state_write(strategy, offset, from, bytes, error) : CADRE_OK;
 }
 
-/* What steps have created where the state comes from, and not here. */
-static cadre_status make_late(cadre_strategy *strategy, struct cadre_error *error)
+/* The variables that are where the state comes from, and that this program has not created. */
+static cadre_status make_variables(cadre_strategy *strategy, struct cadre_error *error)
 {
     const struct state_part *part = strategy->state_part;
     bool made = false;
     CADRE_ASSERT(part->receiving);
-    return manifest_make_late(strategy, part->text, part->text_bytes, &made, error);
+    return manifest_make_variables(strategy, part->text, part->text_bytes, &made, error);
 }
 
 static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct passing *passing,
@@ -209,7 +209,7 @@ static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct 
         .user = strategy->state_part};
     CADRE_TRY(transfer_run(strategy, local, &text, error));
     if (passing->takes_state && local == 0) {
-        CADRE_TRY(make_late(strategy, error));
+        CADRE_TRY(make_variables(strategy, error));
     }
     const struct transfer space = {.what = "the state",
         .source = passing->source,

@@ -37,14 +37,6 @@ static cadre_status create_in_a_step(const struct variable_plan *plan, struct ca
                                     plan->name, cause.text);
 }
 
-static cadre_status others_lack(const struct variable_plan *plan, struct cadre_error *error)
-{
-    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "variable '%s' is not in the job that this task has joined, whose other tasks stand where "
-        "this one creates it; run one program, that creates the same variables",
-        plan->name);
-}
-
 cadre_status variable_create_late(const struct variable_plan *plan, cadre_variable *existing,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
@@ -52,8 +44,6 @@ cadre_status variable_create_late(const struct variable_plan *plan, cadre_variab
     cadre_variable *variable = existing;
     if (existing != NULL) {
         CADRE_TRY(creation_fits(plan, existing, error));
-    } else if (strategy_arrives(strategy)) {
-        return others_lack(plan, error);
     } else {
         CADRE_TRY(create_in_a_step(plan, error)); /* here, or where the state then came from */
         variable = cadre_variable_find(strategy, plan->name);

@@ -8,8 +8,7 @@
 #include "worker/library/runtime/variables/variable.h"
 
 /* Between steps, by a step of the ledger: on all tasks, or on none. The plan's name is final (see
- * variable_name.h); `existing` bears it, or is NULL. In a task that arrives the others have done
- * it: FAILED_PRECONDITION when they have not. */
+ * variable_name.h); `existing` bears it, and then it is only returned, or is NULL. */
 cadre_status variable_create_late(const struct variable_plan *plan, cadre_variable *existing,
     cadre_variable **ret_variable, struct cadre_error *error);
 

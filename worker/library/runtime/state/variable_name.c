@@ -7,7 +7,6 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/state/streamed.h"
@@ -56,18 +55,9 @@ static bool stands_as(const cadre_strategy *strategy, const char *name)
     return variable_name_check(strategy, name, &ignored) != CADRE_OK;
 }
 
-/* Whether the program is on its way to where the job stands: it does again what was done before. */
-static bool is_led(const cadre_strategy *strategy)
-{
-    uint64_t restored_at = strategy->state_part->checkpointer->restored_at;
-    return strategy_arrives(strategy) ||
-           (restored_at != POSITION_NONE && strategy_position(strategy) == restored_at);
-}
-
 cadre_status variable_name_next(const cadre_strategy *strategy, const char *name,
     char ret_name[LIMIT_NAME_BYTES], cadre_variable **ret_existing, struct cadre_error *error)
 {
-    const bool led = is_led(strategy);
     *ret_existing = NULL;
     CADRE_TRY(variable_name_check(strategy, name, error));
     for (uint32_t number = 0;; number++) {
@@ -75,7 +65,7 @@ cadre_status variable_name_next(const cadre_strategy *strategy, const char *name
             return too_long(name, number, error);
         }
         cadre_variable *there = cadre_variable_find(strategy, ret_name);
-        if (there != NULL && led && !there->origin.in_function && !there->origin.handed) {
+        if (there != NULL && !there->origin.in_function && !there->origin.handed) {
             *ret_existing = there;
             return CADRE_OK;
         }

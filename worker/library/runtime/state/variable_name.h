@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The names that variables get. A program may give one name to several: then they are made unique.
  *
- *     in cross-replica context     v, v_1, v_2 in the order of creation: the first that is free
+ *     in cross-replica context     v, v_1, v_2 in the order of creation: the first that is free, or
+ *                                  that the job has and this program has not created yet
  *     in a replica function        the k-th call for a name in one run of the function: w, w_1, ...
  *                                  of those that replica functions have; so a later run finds what
  *                                  an earlier one created */
@@ -23,9 +24,8 @@ struct asked_names {
 };
 
 /* The final name of what the program calls `name`. *ret_existing: a variable has it that is to be
- * returned: before the first step of a task that has joined, or of a job that goes on from a
- * checkpoint, one that the job has and this program has not created yet. NULL: it is to be
- * created. ALREADY_EXISTS: a
+ * returned: the job has it, and the program of this task, which came later, has not created it yet.
+ * NULL: it is to be created. ALREADY_EXISTS: a
  * registered state or a tensor of parameter servers has the name. INVALID_ARGUMENT: it is too long
  * with its number. */
 cadre_status variable_name_next(const cadre_strategy *strategy, const char *name,

@@ -31,8 +31,8 @@ struct variable_component {
 
 /* How a strategy's variable came to be (variable_list.h). */
 struct variable_origin {
-    bool late; /* by a step: a task that joins has it whether its program creates it or not */
-    bool in_function; /* by a replica function, whose names are a row of their own */
+    bool late;        /* by a step, or with a state, before the program of this task created it */
+    bool in_function; /* by a replica function: the names of those are rows of their own */
     bool fresh;       /* of the step at hand, or a state sync under way: it ends with them */
     bool handed;      /* to the program of this task, by a call in cross-replica context */
     bool again;       /* it was undone before, and is created once more */
