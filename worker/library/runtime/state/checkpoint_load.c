@@ -134,6 +134,7 @@ cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     if (status == CADRE_OK) {
         status = load(strategy, reader, error);
         if (status != CADRE_OK) {
+            state_undo(strategy); /* variables that it was to bring */
             (void)restore_failed(path, status, error);
         }
     }

@@ -152,8 +152,9 @@ struct variables_part {
     cadre_variable **list; /* in order of name */
     uint32_t count;
     uint32_t capacity;
-    uint32_t created;       /* by the program of this task, in cross-replica context */
-    cadre_variable *fresh;  /* a list of them */
+    cadre_variable **larger; /* of twice the capacity, for the next one; or NULL */
+    uint32_t created;        /* by the program of this task, in cross-replica context */
+    cadre_variable *fresh;   /* a list of them */
     cadre_variable *undone; /* likewise: in the list above no more, but the program may have them */
 };
 

@@ -11,18 +11,26 @@ cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct variables_part *part = strategy->variables;
     CADRE_ASSERT(part->count <= part->capacity);
-    if (part->count < part->capacity) {
+    if (part->count < part->capacity || part->larger != NULL) {
         return CADRE_OK;
     }
     uint32_t capacity = part->capacity == 0 ? 16 : part->capacity * 2;
-    cadre_variable **grown = realloc(part->list, capacity * sizeof *grown);
-    if (grown == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u variables", part->count + 1);
+    part->larger = malloc(capacity * sizeof(cadre_variable *));
+    return part->larger != NULL ? CADRE_OK
+                                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                      "no memory for %u variables", part->count + 1);
+}
+
+static void grow(struct variables_part *part)
+{
+    CADRE_ASSERT(part->larger != NULL);
+    if (part->count > 0) {
+        memcpy(part->larger, part->list, part->count * sizeof(cadre_variable *));
     }
-    part->list = grown;
-    part->capacity = capacity;
-    return CADRE_OK;
+    free(part->list);
+    part->list = part->larger;
+    part->larger = NULL;
+    part->capacity = part->capacity == 0 ? 16 : part->capacity * 2;
 }
 
 void variables_put(cadre_strategy *strategy, cadre_variable *variable)
@@ -31,7 +39,9 @@ void variables_put(cadre_strategy *strategy, cadre_variable *variable)
     uint32_t place = 0;
     bool there = variable_place(strategy, variable->name, &place);
     CADRE_ASSERT(!there);
-    CADRE_ASSERT(part->count < part->capacity);
+    if (part->count == part->capacity) {
+        grow(part);
+    }
     cadre_variable **at = &part->list[place];
     memmove(at + 1, at, (part->count - place) * sizeof *at);
     *at = variable;

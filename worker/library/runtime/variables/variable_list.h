@@ -13,7 +13,8 @@
 
 #include "worker/library/runtime/variables/variable.h"
 
-/* Room for one more: RESOURCE_EXHAUSTED. Then it can be put in. */
+/* Room for one more: RESOURCE_EXHAUSTED. Until it is put in the list stays as it is, for others may
+ * look into it. */
 cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error);
 void variables_put(cadre_strategy *strategy, cadre_variable *variable);
 

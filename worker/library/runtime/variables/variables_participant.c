@@ -40,6 +40,7 @@ static void free_part(cadre_strategy *strategy)
     if (part != NULL) {
         CADRE_ASSERT(part->count == 0);
         free(part->list);
+        free(part->larger);
         free(part);
         strategy->variables = NULL;
     }
