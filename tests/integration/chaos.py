@@ -156,7 +156,7 @@ class Chaos:
             fields["checkpoint_folder"] = tempfile.mkdtemp(prefix="shared-", dir=self.cluster.folder)
             os.chmod(fields["checkpoint_folder"], 0o777)
         self.source = plan.input.arguments(self.cluster)
-        arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", f"late={plan.late}", *([plan.die] if plan.die else [])]
+        arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", f"late={plan.late}", plan.die][:4 if plan.die else 3]
         self.learning = Learning(
             self.cluster, *self.source, *arguments, workers=plan.tasks, workers_min=plan.least, replicas=plan.replicas,
             max_restarts=100, stall_us=1500000, checkpoint_every=plan.every, **fields)

@@ -139,14 +139,14 @@ typedef struct cadre_variable_options {
  * fails. FAILED_PRECONDITION in the function of cadre_merge_call, in an update and in what
  * cadre_on_apply calls, and for another strategy than the replica's.
  * In cross-replica context equal names are made unique: v, v_1, v_2.
- * A task that joins a job that is under way evaluates by itself what it creates before it is let in,
- * and gets the job's values when it comes to its first step; it may create them in another order,
- * for they are matched by their final names, as they are in checkpoints. What the job has and it
- * has not created by then it holds nevertheless, whether its program creates it later or never: a
- * call in cross-replica context that would get such a name returns the variable, at once and alone
- * (checked as above). So a program that creates something late, when it has none, need not know
- * whether it has come later; one that creates something anew again and again gives each another
- * name.
+ * A task that joins a job that is under way evaluates by itself what it creates before it is let
+ * in, and gets the job's values when it comes to its first step; it may create them in another
+ * order, for they are matched by their final names, as they are in checkpoints. What the job has
+ * and it has not created by then it holds nevertheless, whether its program creates it later or
+ * never: a call in cross-replica context that would get such a name returns the variable, at once
+ * and alone (checked as above). So a program that creates something late, when it has none, need
+ * not know whether it has come later; one that creates something anew again and again gives each
+ * another name.
  * In a job that goes on from a checkpoint nothing is evaluated before the first step: the variable
  * begins with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
  * DATA_LOSS). What it holds and the program has not created by then stays in the job's state, as
@@ -159,9 +159,9 @@ typedef struct cadre_variable_options {
  * in host memory and in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL.
  * RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, as much again
  * once it is written, and once more for checkpoints.
- * The first one, when it is created before the first step, tries whether a checkpoint can be written
- * where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when tasks see
- * different folders there: before the training, not after it. (tf.Variable.) */
+ * The first one, when it is created before the first step, tries whether a checkpoint can be
+ * written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when
+ * tasks see different folders there: before the training, not after it. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);

@@ -75,8 +75,8 @@ bool point_adopts(const struct point *point, uint64_t resume);
 uint32_t points_misfit(
     const struct point *points, uint32_t count, uint64_t resume, uint32_t source);
 
-/* `source`: the plan's; layouts fit. INVALID_ARGUMENT: the programs are not the same. INTERNAL: the plan does
- * not fit. */
+/* `source`: the plan's; layouts fit. INVALID_ARGUMENT: the programs are not the same. INTERNAL: the
+ * plan does not fit. */
 cadre_status points_decide(const struct point *points, uint32_t count, uint64_t resume,
     uint32_t source, struct points_decision *ret_decision, struct cadre_error *error);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/variable_late.h"
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/state/creation_note.h"
 #include "worker/library/runtime/state/variable_birth.h"
 #include "worker/library/runtime/state/variable_name.h"
-#include "worker/library/runtime/step/run.h"
+#include "worker/library/runtime/variables/change.h"
 
 /* --- between steps --- */
 
@@ -21,16 +20,11 @@ static cadre_status create_step(
     return border(status, &error);
 }
 
-/* It is a step of its own, and no place of the program's loop. */
 static cadre_status create_in_a_step(const struct variable_plan *plan, struct cadre_error *error)
 {
-    cadre_strategy *strategy = plan->strategy;
     struct variable_plan own = *plan;
     struct cadre_error cause = {0};
-    CADRE_ASSERT(!strategy->changes);
-    strategy->changes = true;
-    cadre_status status = run_entered(strategy, create_step, &own, NULL, 0, NULL, &cause);
-    strategy->changes = false;
+    cadre_status status = change_run_step(plan->strategy, create_step, &own, 0, NULL, &cause);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_set(error, status,
                                     "cadre_variable_create: variable '%s' was not created: %s",
