@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "training.h"
+#include "worker/library/runtime/state/manifest_variables.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -353,6 +354,99 @@ static void metrics_are_created_late(void **state)
     cadre_strategy_release(strategy);
 }
 
+static cadre_status count_in_metric(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_metric *metric = NULL;
+    cadre_tensor *values = NULL;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(cadre_metric_create(NULL, CADRE_METRIC_SUM, "rows", NULL, &metric));
+    CADRE_TRY(cadre_tensor_from_f32(2, &values));
+    cadre_status status = cadre_metric_update(replica, metric, values, NULL, NULL);
+    cadre_tensor_release(values);
+    cadre_metric_release(metric);
+    return status;
+}
+
+static void functions_create_metrics(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    for (int steps = 1; steps < 4; steps++) {
+        assert_public_ok(cadre_run(strategy, count_in_metric, NULL, NULL, 0, NULL));
+        assert_true(value_of(cadre_variable_find(strategy, "rows")) == 4 * steps);
+    }
+    cadre_strategy_release(strategy);
+}
+
+/* --- with values of a file --- */
+
+static void a_restored_value_comes_first(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "m", 8);
+    create(strategy, "seen", 6);
+    test_path(path, training_folder(), "values.safetensors");
+    assert_public_ok(cadre_export(strategy, path, NULL, 0));
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(2);
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    struct creating creating = {.names = {"m", "fresh"}, .dtype = CADRE_F64, .add = 1};
+    struct creating summed = {.names = {"seen"},
+        .dtype = CADRE_F64,
+        .options = {.synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM},
+        .add = 1};
+    assert_public_ok(run(strategy, &creating));
+    assert_true(value_of(creating.got[0][0]) == 9);
+    assert_true(value_of(creating.got[0][1]) == 0);
+    assert_public_ok(run(strategy, &summed));
+    assert_true(value_of(summed.got[1][0]) == 8); /* its total, and what both have added */
+    cadre_strategy_release(strategy);
+
+    strategy = training_strategy(2); /* of another shape there */
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    creating = (struct creating){.names = {"m"}, .dtype = CADRE_F64, .rank = 1, .dims = {2}};
+    assert_public_error(run(strategy, &creating), CADRE_INVALID_ARGUMENT, "'m'");
+    cadre_strategy_release(strategy);
+}
+
+static void what_a_manifest_says_is_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"7", "\"\"", "\"f32\"", "\"f32 -\"", "\"f31 - NONE\"",
+        "\"f32 -1 NONE\"", "\"f32 2x NONE\"", "\"f32 2xx3 NONE\"", "\"f32 2y NONE\"",
+        "\"f32 99999999999999999999 NONE\"", "\"f32 1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1 NONE\"",
+        "\"f32 - ALL\"", "\"f32 - NONE later\"", "\"string 2 NONE on_read\""};
+    char text[256];
+    bool made = false;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "there", 1);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "{\"variables\": {\"v\": %s}}", wrong[i]);
+        assert_error(manifest_make_variables(strategy, text, strlen(text), &made, &error),
+            CADRE_INVALID_ARGUMENT, &error, "'v' is not whole");
+        assert_false(made);
+    }
+    snprintf(text, sizeof text,
+        "{\"variables\": {\"there\": \"f32 - NONE\", \"v\": \"i64 2x3 SUM on_read\", "
+        "\"w\": \"f32 - NONE keep_on_host in_function\"}}");
+    assert_ok(manifest_make_variables(strategy, text, strlen(text), &made, &error), &error);
+    assert_true(made);
+    const cadre_variable *v = cadre_variable_find(strategy, "v");
+    assert_int_equal(v->kind, CADRE_VARIABLE_SYNC_ON_READ);
+    assert_int_equal(v->dims[1], 3);
+    assert_true(cadre_variable_find(strategy, "w")->origin.in_function);
+    variables_restore(strategy); /* nothing came */
+    assert_null(cadre_variable_find(strategy, "v"));
+    assert_int_equal(strategy->variables->count, 1);
+    cadre_strategy_release(strategy);
+}
+
 /* --- between steps --- */
 
 static void a_creation_between_steps_is_a_step(void **state)
@@ -473,6 +567,9 @@ int main(void)
         cmocka_unit_test(central_storage_creates_late),
         cmocka_unit_test(strings_are_created_late),
         cmocka_unit_test(metrics_are_created_late),
+        cmocka_unit_test(functions_create_metrics),
+        cmocka_unit_test(a_restored_value_comes_first),
+        cmocka_unit_test(what_a_manifest_says_is_checked),
         cmocka_unit_test(a_creation_between_steps_is_a_step),
         cmocka_unit_test(one_that_fails_between_steps_is_none),
         cmocka_unit_test(equal_names_are_made_unique),

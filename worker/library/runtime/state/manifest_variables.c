@@ -1,42 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/state/manifest_variables.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/name.h"
-#include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_list.h"
 
+static const char *const aggregations[] = {[CADRE_AGGREGATION_NONE] = "NONE",
+    [CADRE_AGGREGATION_SUM] = "SUM",
+    [CADRE_AGGREGATION_MEAN] = "MEAN",
+    [CADRE_AGGREGATION_ONLY_FIRST_REPLICA] = "ONLY_FIRST_REPLICA"};
+
+static const char on_read[] = "on_read";
+static const char keep_on_host[] = "keep_on_host";
+static const char in_function[] = "in_function";
+
 /* --- writing --- */
 
-static json_t *entry_of(const cadre_variable *variable)
+#define WORDS_BYTES (96 + CADRE_RANK_MAX * 21)
+
+/* One string for each: a checkpoint waits for this. */
+static json_t *words_of(const cadre_variable *variable)
 {
-    json_t *dims = json_array();
-    int failed = dims == NULL ? 1 : 0;
+    char words[WORDS_BYTES];
+    int used = snprintf(words, sizeof words, "%s ", cadre_dtype_name(variable->dtype));
     for (uint32_t i = 0; i < variable->rank; i++) {
-        failed |= json_array_append_new(dims, json_integer(variable->dims[i]));
+        used += snprintf(words + used, sizeof words - (size_t)used, "%s%" PRId64, i == 0 ? "" : "x",
+            variable->dims[i]);
     }
-    json_t *entry = json_pack("{s:s, s:s, s:o, s:i, s:b, s:b, s:b}", "name", variable->name,
-        "dtype", cadre_dtype_name(variable->dtype), "dims", dims, "aggregation",
-        (int)variable->aggregation, "on_read", variable->on_read ? 1 : 0, "keep_on_host",
-        variable->keep_on_host ? 1 : 0, "in_function", variable->origin.in_function ? 1 : 0);
-    if (failed != 0) {
-        json_decref(entry);
-        return NULL;
-    }
-    return entry;
+    used += snprintf(words + used, sizeof words - (size_t)used, "%s %s%s%s%s%s%s%s",
+        variable->rank == 0 ? "-" : "", aggregations[variable->aggregation],
+        variable->on_read ? " " : "", variable->on_read ? on_read : "",
+        variable->keep_on_host ? " " : "", variable->keep_on_host ? keep_on_host : "",
+        variable->origin.in_function ? " " : "", variable->origin.in_function ? in_function : "");
+    CADRE_ASSERT((size_t)used < sizeof words);
+    return json_string(words);
 }
 
 json_t *manifest_variables(const struct cadre_strategy *strategy)
 {
-    json_t *all = json_array();
+    json_t *all = json_object();
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
-        if (json_array_append_new(all, entry_of(strategy->variables->list[i])) != 0) {
+        const cadre_variable *variable = strategy->variables->list[i];
+        if (json_object_set_new(all, variable->name, words_of(variable)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -46,7 +61,7 @@ json_t *manifest_variables(const struct cadre_strategy *strategy)
 
 /* --- reading --- */
 
-/* One of the list, as a plan whose parts lie here. */
+/* One of them, as a plan whose parts lie here. */
 struct described {
     struct variable_plan plan;
     cadre_variable_options options;
@@ -56,7 +71,7 @@ struct described {
 
 static bool read_dtype(const char *name, cadre_dtype *ret_dtype)
 {
-    for (int dtype = CADRE_DTYPE_NONE + 1; name != NULL && dtype <= CADRE_STRING; dtype++) {
+    for (int dtype = CADRE_DTYPE_NONE + 1; dtype <= CADRE_STRING; dtype++) {
         if (strcmp(cadre_dtype_name((cadre_dtype)dtype), name) == 0) {
             *ret_dtype = (cadre_dtype)dtype;
             return true;
@@ -65,45 +80,78 @@ static bool read_dtype(const char *name, cadre_dtype *ret_dtype)
     return false;
 }
 
-static bool read_dims(const json_t *list, struct described *described)
+/* "2x3", or "-" of a scalar. */
+static bool read_dims(const char *text, struct described *described)
 {
-    size_t rank = json_array_size(list);
-    bool whole = json_is_array(list) && rank <= CADRE_RANK_MAX;
-    for (size_t i = 0; whole && i < rank; i++) {
-        const json_t *dim = json_array_get(list, i);
-        whole = json_is_integer(dim) && json_integer_value(dim) >= 0;
-        described->dims[i] = json_integer_value(dim);
+    uint32_t *rank = &described->plan.rank;
+    *rank = 0;
+    for (const char *at = text; strcmp(text, "-") != 0; at++) {
+        char *end;
+        errno = 0;
+        int64_t dim =
+            *rank < CADRE_RANK_MAX && *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : -1;
+        if (dim < 0 || errno != 0) {
+            return false;
+        }
+        described->dims[(*rank)++] = dim;
+        at = end;
+        if (*at != 'x') {
+            return *at == '\0';
+        }
     }
-    described->plan.rank = (uint32_t)(whole ? rank : 0);
-    return whole;
+    return true;
 }
 
-static bool read_options(const json_t *entry, struct described *described)
+static bool read_aggregation(const char *name, cadre_aggregation *ret_aggregation)
 {
-    const json_t *aggregation = json_object_get(entry, "aggregation");
-    json_int_t number = json_is_integer(aggregation) ? json_integer_value(aggregation) : -1;
-    cadre_variable_options *options = &described->options;
-    bool on_read = false;
-    bool whole = number >= 0 && number <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA &&
-                 manifest_read_bool(entry, "on_read", &on_read) &&
-                 manifest_read_bool(entry, "keep_on_host", &options->keep_on_host);
-    options->aggregation = (cadre_aggregation)number;
-    options->synchronization = on_read ? CADRE_SYNC_ON_READ : CADRE_SYNC_AUTO;
-    return whole && !(on_read && described->plan.dtype == CADRE_STRING);
+    for (size_t i = 0; i < CADRE_COUNT_OF(aggregations); i++) {
+        if (strcmp(aggregations[i], name) == 0) {
+            *ret_aggregation = (cadre_aggregation)i;
+            return true;
+        }
+    }
+    return false;
 }
 
-static bool read_entry(const json_t *entry, cadre_strategy *strategy, struct described *described)
+static bool read_flag(const char *word, struct described *described)
 {
+    if (strcmp(word, on_read) == 0 && described->plan.dtype != CADRE_STRING) {
+        described->options.synchronization = CADRE_SYNC_ON_READ;
+    } else if (strcmp(word, keep_on_host) == 0) {
+        described->options.keep_on_host = true;
+    } else if (strcmp(word, in_function) == 0) {
+        described->in_function = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool read_words(
+    const char *name, const json_t *value, cadre_strategy *strategy, struct described *described)
+{
+    char words[WORDS_BYTES];
+    char *rest = words;
     struct cadre_error ignored;
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     *described = (struct described){.plan = {.strategy = strategy,
-                                        .name = json_string_value(json_object_get(entry, "name")),
+                                        .name = name,
                                         .dims = described->dims,
                                         .options = &described->options}};
-    return name_check("variable", described->plan.name, &ignored) == CADRE_OK &&
-           read_dtype(dtype, &described->plan.dtype) &&
-           read_dims(json_object_get(entry, "dims"), described) && read_options(entry, described) &&
-           manifest_read_bool(entry, "in_function", &described->in_function);
+    if (!json_is_string(value) || json_string_length(value) >= sizeof words ||
+        name_check("variable", name, &ignored) != CADRE_OK) {
+        return false;
+    }
+    memcpy(words, json_string_value(value), json_string_length(value) + 1);
+    const char *dtype = strsep(&rest, " ");
+    const char *dims = strsep(&rest, " ");
+    const char *aggregation = strsep(&rest, " ");
+    bool whole = aggregation != NULL && read_dtype(dtype, &described->plan.dtype) &&
+                 read_dims(dims, described) &&
+                 read_aggregation(aggregation, &described->options.aggregation);
+    while (whole && rest != NULL) {
+        whole = read_flag(strsep(&rest, " "), described);
+    }
+    return whole;
 }
 
 /* Whether the tensor is not a variable's here: "w" or "w/m" where "w" lies on parameter servers. */
@@ -132,18 +180,17 @@ static cadre_status make(const struct described *described, struct cadre_error *
     return CADRE_OK;
 }
 
-static cadre_status take(
-    const json_t *entry, cadre_strategy *strategy, bool *ret_made, struct cadre_error *error)
+static cadre_status take(const char *name, const json_t *value, cadre_strategy *strategy,
+    bool *ret_made, struct cadre_error *error)
 {
     struct described described;
-    if (!read_entry(entry, strategy, &described)) {
+    if (!read_words(name, value, strategy, &described)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "this is no manifest of a checkpoint that can be read here: what it says of the "
             "variable '%.64s' is not whole",
-            described.plan.name == NULL ? "" : described.plan.name);
+            name);
     }
-    if (cadre_variable_find(strategy, described.plan.name) != NULL ||
-        is_of_others(strategy, described.plan.name)) {
+    if (cadre_variable_find(strategy, name) != NULL || is_of_others(strategy, name)) {
         return CADRE_OK;
     }
     *ret_made = true;
@@ -156,10 +203,13 @@ cadre_status manifest_make_variables(struct cadre_strategy *strategy, const char
     *ret_made = false;
     json_error_t where;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
-    const json_t *all = json_object_get(root, "variables");
+    json_t *all = json_object_get(root, "variables");
     cadre_status status = CADRE_OK; /* what else is wrong with it manifest_read says */
-    for (size_t i = 0; status == CADRE_OK && i < json_array_size(all); i++) {
-        status = take(json_array_get(all, i), strategy, ret_made, error);
+    const char *name;
+    json_t *value;
+    json_object_foreach(all, name, value)
+    {
+        status = status == CADRE_OK ? take(name, value, strategy, ret_made, error) : status;
     }
     json_decref(root);
     return status;

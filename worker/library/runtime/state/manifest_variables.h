@@ -2,9 +2,9 @@
  * What the variables are, in the text beside the tensors: a task that reads it may not have created
  * all of them, and makes the others.
  *
- *     "variables": [{"name": "w/m", "dtype": "f32", "dims": [2, 3], "aggregation": 0,
- *                    "on_read": false, "keep_on_host": false, "in_function": true}]
+ *     "variables": {"b": "f32 - NONE", "w": "f32 2x3 SUM", "w/m": "f32 2x3 NONE in_function"}
  *
+ * Type, dimensions, aggregation; then what is so: on_read, keep_on_host, in_function.
  * Absent in checkpoints of versions before it. */
 #ifndef CADRE_RUNTIME_MANIFEST_VARIABLES_H
 #define CADRE_RUNTIME_MANIFEST_VARIABLES_H

@@ -84,7 +84,10 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
 
 static void commit(struct step_order *order)
 {
-    variable_birth_over(&order->strategy->state_part->birth);
+    struct variable_birth *birth = &order->strategy->state_part->birth;
+    if (birth->variable != NULL) {
+        variable_birth_over(birth);
+    }
 }
 
 static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
