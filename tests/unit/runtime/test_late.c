@@ -262,6 +262,34 @@ static void replicas_create_the_same(void **state)
     cadre_strategy_release(strategy);
 }
 
+static cadre_status differ_in_it(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_variable *variable;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(cadre_variable_create(NULL, "late", CADRE_F64, 0, NULL, NULL, &variable));
+    if (cadre_strategy_position(cadre_replica_strategy(replica)) > 0) {
+        *(double *)cadre_variable_write(replica, variable) = cadre_replica_id(replica);
+    }
+    return CADRE_OK;
+}
+
+static void what_was_created_late_is_compared(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "early", 1);
+    cadre_status status = CADRE_OK;
+    for (int i = 0; status == CADRE_OK && i < 1000; i++) {
+        status = cadre_run(strategy, differ_in_it, NULL, NULL, 0, NULL);
+    }
+    assert_int_equal(status, CADRE_DATA_LOSS);
+    assert_non_null(strstr(cadre_error_message(), "variable 'late'"));
+    cadre_strategy_release(strategy);
+}
+
 /* --- kinds --- */
 
 static cadre_status count_twice(
@@ -563,6 +591,7 @@ int main(void)
         cmocka_unit_test(an_initializer_creates_no_variable),
         cmocka_unit_test(what_is_there_must_be_the_same),
         cmocka_unit_test(replicas_create_the_same),
+        cmocka_unit_test(what_was_created_late_is_compared),
         cmocka_unit_test(combined_when_read),
         cmocka_unit_test(central_storage_creates_late),
         cmocka_unit_test(strings_are_created_late),
