@@ -68,6 +68,40 @@ static void variables_lie_together(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* What a model creates when it is first used: the function calls it in each run, and finds it from
+ * the second on. `user`: what it is to be now. */
+static cadre_status use_model(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    const cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3}};
+    cadre_variable *kernel;
+    cadre_variable *second;
+    (void)inputs;
+    (void)outputs;
+    CADRE_TRY(cadre_variable_create(NULL, "kernel", CADRE_F32, 0, NULL, &options, &kernel));
+    CADRE_TRY(cadre_variable_create(NULL, "kernel", CADRE_F32, 0, NULL, &options, &second));
+    *(float *)cadre_variable_write(replica, kernel) += 1;
+    assert_string_equal(cadre_variable_name(second), "kernel_1");
+    assert_true(*(const float *)cadre_variable_read(replica, kernel) == *(const float *)user);
+    return CADRE_OK;
+}
+
+static void variables_come_late(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    for (float wanted = 4; wanted < 7; wanted++) {
+        OK(cadre_run(strategy, use_model, &wanted, NULL, 0, NULL));
+    }
+    assert_true(read(training_find(strategy, "kernel")) == 6);
+    /* Between steps it is a step, and equal names are made unique. */
+    assert_string_equal(cadre_variable_name(create(strategy, "rate", 1)), "rate");
+    assert_string_equal(cadre_variable_name(create(strategy, "rate", 1)), "rate_1");
+    assert_int_equal(cadre_strategy_position(strategy), 5);
+    cadre_strategy_release(strategy);
+}
+
 /* Where variables are held once, in one place, a scope keeps what the first read gave. */
 static void reads_are_kept(void **state)
 {
@@ -214,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_variable_has_components),
         cmocka_unit_test(a_variable_is_looked_at),
         cmocka_unit_test(variables_lie_together),
+        cmocka_unit_test(variables_come_late),
         cmocka_unit_test(reads_are_kept),
         cmocka_unit_test(assignments),
         cmocka_unit_test(a_value_for_each_component),

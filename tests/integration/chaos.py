@@ -116,6 +116,7 @@ class Plan:
         if draw.random() < 0.5:
             self.die = f"die={draw.randrange(self.tasks)}:{draw.randint(1, STEPS)}:{draw.choice(PLACES)}"
         at_first = self.least or self.tasks
+        self.late = random.Random(f"what is created late of {seed}").choice((0, 0, 1))
         self.input = Input(seed, self.tasks, at_first, source)
         if self.input.few:
             self.slots, self.workers = 1, at_first
@@ -128,7 +129,7 @@ class Plan:
         faults = ", ".join(str(fault) for fault in self.faults)
         return (f"{self.input}; {self.least or self.tasks}:{self.tasks} tasks of {self.replicas} replicas "
                 f"on {self.workers} workers of {self.slots} slots, pace={self.pace_ms} save={self.save} "
-                f"every={self.every} shared={self.shared} {self.die}; {faults}")
+                f"every={self.every} shared={self.shared} late={self.late} {self.die}; {faults}")
 
 
 class Chaos:
@@ -155,7 +156,7 @@ class Chaos:
             fields["checkpoint_folder"] = tempfile.mkdtemp(prefix="shared-", dir=self.cluster.folder)
             os.chmod(fields["checkpoint_folder"], 0o777)
         self.source = plan.input.arguments(self.cluster)
-        arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", plan.die][:3 if plan.die else 2]
+        arguments = [f"pace={plan.pace_ms}", f"save={plan.save}", f"late={plan.late}", plan.die][:4 if plan.die else 3]
         self.learning = Learning(
             self.cluster, *self.source, *arguments, workers=plan.tasks, workers_min=plan.least, replicas=plan.replicas,
             max_restarts=100, stall_us=1500000, checkpoint_every=plan.every, **fields)

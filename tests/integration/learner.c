@@ -12,6 +12,7 @@
  *     constant=0    so many numbers more of state, which no step changes
  *     pace=0        milliseconds between two steps
  *     allowed=FILE  takes no ledger step at or beyond the number in FILE, which may rise meanwhile
+ *     late=0        1: all variables but the first are created by the steps that need them
  *     save=0        1: a checkpoint at the end of each epoch, waited for
  *     die=SLOT:STEP:PLACE   the first task of SLOT kills itself (SIGKILL) at ledger step STEP or
  *                   later, at PLACE: step, between (two collectives), last, reduce, eval, save,
@@ -72,6 +73,7 @@ struct options {
     int64_t constant;
     int64_t pace_ms;
     int64_t save;
+    int64_t late;
     struct place die;
     struct place stop;
     struct place preempt;
@@ -101,9 +103,6 @@ struct learner {
     cadre_distributed_dataset *train;
     cadre_distributed_dataset *test;
     cadre_variable *count;
-    cadre_variable *order;
-    cadre_variable *weights;
-    cadre_variable *tested;
     cadre_variable *constant;
     uint64_t epochs_done; /* registered: a task that joins later gets it */
     FILE *log;
@@ -146,13 +145,40 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 27);
 }
 
+static cadre_status create_order(cadre_strategy *strategy, cadre_variable **ret_variable)
+{
+    return cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, ret_variable);
+}
+
+static cadre_status create_weights(cadre_strategy *strategy, cadre_variable **ret_variable)
+{
+    return cadre_variable_create(
+        strategy, "weights", CADRE_F64, 1, &(int64_t){WEIGHTS}, NULL, ret_variable);
+}
+
+static cadre_status create_tested(cadre_strategy *strategy, cadre_variable **ret_variable)
+{
+    const cadre_variable_options on_read = {
+        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+    return cadre_variable_create(strategy, "tested", CADRE_I64, 0, NULL, &on_read, ret_variable);
+}
+
+/* What a step needs is created by it, or was before. */
+static cadre_status need(const struct learner *learner, const char *name,
+    cadre_status (*create)(cadre_strategy *strategy, cadre_variable **ret_variable),
+    cadre_variable **ret_variable)
+{
+    return learner->options.late == 0 ? cadre_variable_find(learner->strategy, name, ret_variable)
+                                      : create(NULL, ret_variable);
+}
+
 /* Writes; all collectives are done. */
-static cadre_status apply(
-    struct learner *learner, cadre_replica *replica, const int64_t *hits, const double *gradient)
+static cadre_status apply(const struct learner *learner, cadre_replica *replica,
+    cadre_variable *const needed[2], const int64_t *hits, const double *gradient)
 {
     int64_t *count = cadre_variable_write(replica, learner->count);
-    uint64_t *order = cadre_variable_write(replica, learner->order);
-    double *weights = cadre_variable_write(replica, learner->weights);
+    uint64_t *order = cadre_variable_write(replica, needed[0]);
+    double *weights = cadre_variable_write(replica, needed[1]);
     if (count == NULL || order == NULL || weights == NULL) {
         return cadre_fail(CADRE_RESOURCE_EXHAUSTED, "no variable can be written");
     }
@@ -198,9 +224,16 @@ static cadre_status train_step(
     if (status == CADRE_OK) {
         status = cadre_all_reduce(replica, CADRE_SUM, &gradient, 1, NULL);
     }
+    cadre_variable *needed[2] = {NULL, NULL};
+    if (status == CADRE_OK) {
+        status = need(learner, "order", create_order, &needed[0]);
+    }
+    if (status == CADRE_OK) {
+        status = need(learner, "weights", create_weights, &needed[1]);
+    }
     maybe_die(learner, "last");
     if (status == CADRE_OK) {
-        status = apply(learner, replica, hits, sums);
+        status = apply(learner, replica, needed, hits, sums);
     }
     cadre_tensor_release(gradient);
     return status;
@@ -210,8 +243,10 @@ static cadre_status test_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     struct learner *learner = user;
+    cadre_variable *tested = NULL;
+    CADRE_TRY(need(learner, "tested", create_tested, &tested));
     CADRE_TRY(cadre_tensor_from_i64(cadre_tensor_rows(inputs[0]), &outputs[0]));
-    CADRE_TRY(cadre_variable_assign(replica, learner->tested, CADRE_ASSIGN_ADD, outputs[0]));
+    CADRE_TRY(cadre_variable_assign(replica, tested, CADRE_ASSIGN_ADD, outputs[0]));
     maybe_die(learner, "eval");
     cadre_tensor *one;
     CADRE_TRY(cadre_tensor_from_f64(1, &one));
@@ -320,11 +355,13 @@ static void evaluate(struct learner *learner, uint64_t epoch, bool tests)
         }
     }
     CADRE_CHECK(cadre_distributed_status(learner->test));
-    const int64_t *tested = cadre_variable_read(NULL, learner->tested);
+    cadre_variable *variable = NULL;
+    (void)cadre_variable_find(learner->strategy, "tested", &variable);
+    int64_t tested = variable == NULL ? 0 : *(const int64_t *)cadre_variable_read(NULL, variable);
     int64_t wanted = learner->options.test * (int64_t)(epoch + 1);
     wanted *= learner->test_input.shard == CADRE_SHARD_OFF ? cadre_world_size() : 1;
-    if (*tested != wanted && !cadre_preempted(learner->strategy)) {
-        wrong("the number of tested rows", *tested, wanted);
+    if (tested != wanted && !cadre_preempted(learner->strategy)) {
+        wrong("the number of tested rows", tested, wanted);
     }
 }
 
@@ -383,17 +420,15 @@ static void create(struct learner *learner)
 {
     cadre_strategy *strategy = learner->strategy;
     const struct options *options = &learner->options;
-    const cadre_variable_options on_read = {
-        .synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM};
+    cadre_variable *early = NULL;
     CADRE_CHECK(cadre_variable_create(
         strategy, "count", CADRE_I64, 1, &options->samples, NULL, &learner->count));
     maybe_die(learner, "create");
-    CADRE_CHECK(
-        cadre_variable_create(strategy, "order", CADRE_I64, 0, NULL, NULL, &learner->order));
-    CADRE_CHECK(cadre_variable_create(
-        strategy, "weights", CADRE_F64, 1, &(int64_t){WEIGHTS}, NULL, &learner->weights));
-    CADRE_CHECK(
-        cadre_variable_create(strategy, "tested", CADRE_I64, 0, NULL, &on_read, &learner->tested));
+    if (options->late == 0) {
+        CADRE_CHECK(create_order(strategy, &early));
+        CADRE_CHECK(create_weights(strategy, &early));
+        CADRE_CHECK(create_tested(strategy, &early));
+    }
     if (options->constant > 0) {
         CADRE_CHECK(cadre_variable_create(
             strategy, "constant", CADRE_I64, 1, &options->constant, NULL, &learner->constant));
@@ -429,16 +464,17 @@ static bool take_option(struct options *options, const char *argument)
     } all[] = {{"samples", .number = &options->samples}, {"batch", .number = &options->batch},
         {"constant", .number = &options->constant}, {"epochs", .number = &options->epochs},
         {"test", .number = &options->test}, {"pace", .number = &options->pace_ms},
-        {"save", .number = &options->save}, {"steps", .number = &options->steps},
-        {"endless", .number = &options->endless}, {"leave", .number = &options->leave},
-        {"mix", .number = &options->mix}, {"decay", .number = &options->decay},
-        {"odd", .number = &options->odd_slot}, {"die", .place = &options->die},
-        {"stop", .place = &options->stop}, {"fail", .place = &options->fail},
-        {"preempt", .place = &options->preempt}, {"exit", .place = &options->exit},
-        {"twice", .place = &options->twice}, {"source", .text = &options->source},
-        {"data", .text = &options->data}, {"via", .text = &options->via},
-        {"exam", .text = &options->exam}, {"shard", .text = &options->shard},
-        {"log", .text = &options->log}, {"allowed", .text = &options->allowed}};
+        {"save", .number = &options->save}, {"late", .number = &options->late},
+        {"steps", .number = &options->steps}, {"endless", .number = &options->endless},
+        {"leave", .number = &options->leave}, {"mix", .number = &options->mix},
+        {"decay", .number = &options->decay}, {"odd", .number = &options->odd_slot},
+        {"die", .place = &options->die}, {"stop", .place = &options->stop},
+        {"fail", .place = &options->fail}, {"preempt", .place = &options->preempt},
+        {"exit", .place = &options->exit}, {"twice", .place = &options->twice},
+        {"source", .text = &options->source}, {"data", .text = &options->data},
+        {"via", .text = &options->via}, {"exam", .text = &options->exam},
+        {"shard", .text = &options->shard}, {"log", .text = &options->log},
+        {"allowed", .text = &options->allowed}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i].name) != length || memcmp(argument, all[i].name, length) != 0) {
             continue;

@@ -2,7 +2,7 @@
  * Metrics: numbers about a training that all replicas count together. (tf.keras.metrics in a
  * strategy's scope.)
  *
- *     cadre_metric_create          before the first step, as a variable is created
+ *     cadre_metric_create          as a variable is created: best before the first step
  *     cadre_metric_update          in the replica function: what this replica saw, no collective
  *     cadre_metric_result          between steps: over all replicas and steps since the reset
  *     cadre_metric_reset           between epochs
@@ -56,6 +56,7 @@ typedef struct cadre_metric_options {
 
 /* Creates one, the caller's, to be given to cadre_metric_release. `strategy` NULL as for
  * cadre_variable_create, whose rules and errors hold for `name` and for when it may be called.
+ * In a replica function each replica makes a metric of its own in each run, of the one variable.
  * `options` may be NULL. INVALID_ARGUMENT: no such kind, options out of range. */
 CADRE_API cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kind,
     const char *name, const cadre_metric_options *options, cadre_metric **ret_metric);
@@ -84,7 +85,9 @@ CADRE_API cadre_status cadre_metric_result(
  * is the reset, and in the function of cadre_merge_call it is a part of the step at hand. A
  * checkpoint that is taken before the step still holds what was counted, and that a reset follows:
  * a job that goes on from it reads the same results. ABORTED or INVALID_ARGUMENT in the next
- * cadre_run: another task did not reset it. (tf.keras.metrics.Metric.reset_state.) */
+ * cadre_run: another task did not reset it.
+ * Of a metric whose variable a step has created (cadre_variable_create) a reset is a step of the
+ * ledger, as an assignment is. (tf.keras.metrics.Metric.reset_state.) */
 CADRE_API cadre_status cadre_metric_reset(cadre_metric *metric);
 
 #ifdef __cplusplus

@@ -134,30 +134,64 @@ typedef struct cadre_variable_options {
  * (cadre_strategy_current); outside of any, and with the default strategy, it is a regular
  * variable, the caller's, to be given to cadre_variable_release: each process has its own, no step
  * undoes it, it is in no checkpoint, its name need not be unique, and synchronization and
- * aggregation mean nothing. The chief's first replica evaluates the initial value and all others
- * get it, so all tasks create the same variables in the same order: INVALID_ARGUMENT on all of them
- * otherwise. (Of ON_READ each component begins with it: a SUM reads as n times the value.) A task
- * that joins a job that is under way evaluates it too, and gets the job's values when it comes to
- * its first step; it may create them in another order, for they are matched by name, as they are in
- * checkpoints. In a job that goes on from a checkpoint nothing is evaluated: the variable begins
- * with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
- * DATA_LOSS). After cadre_restore (cadre/restore.h) it begins with what that file holds of it, if
- * it does. `name`: 1 to 127 bytes of printable ASCII, unique in the strategy (ALREADY_EXISTS).
+ * aggregation mean nothing. Else it belongs to the strategy and lives as long.
+ * The chief's first replica evaluates the initial value and all others get it, so all tasks create
+ * the same variables in the same order: INVALID_ARGUMENT on all of them otherwise, which names what
+ * each creates. (Of ON_READ each component begins with it: a SUM reads as n times the value.)
+ *
+ *     where                             what it is
+ *     before the first step             at once, in all tasks together
+ *     between steps of a job under way  a step of the ledger, as a late assignment is: on all
+ *                                       tasks, or on none
+ *     in a replica function             a part of its step: all replicas call it, and the first
+ *                                       time it is two collectives
+ *
+ * What a step creates is undone with it: when the step fails, or is done again because a task was
+ * lost, the variable is gone, and created once more with its initial value. From its step on it is
+ * in the state of all tasks: in checkpoints (one that was taken before has it not), compared, given
+ * to who joins.
+ * In a replica function the variable that an earlier run of it has created is returned, without a
+ * collective; type, shape and options must be the same (INVALID_ARGUMENT), the initializer is not
+ * looked at. So a function calls it in each run, and keeps no handle from one run to the next: that
+ * of a step which was undone is gone (FAILED_PRECONDITION where it is used), until the variable is
+ * created again. The first call for a name in one run gets `name`, the k-th "<name>_<k-1>"; these
+ * are names of their own, so where cross-replica context has created a variable of such a name the
+ * next is taken. It can be read and written in the step that creates it, and fails the step when it
+ * fails. FAILED_PRECONDITION in the function of cadre_merge_call, in an update and in what
+ * cadre_on_apply calls, and for another strategy than the replica's.
+ * In cross-replica context equal names are made unique: v, v_1, v_2.
+ * A task that joins a job that is under way evaluates by itself what it creates before it is let
+ * in, and gets the job's values when it comes to its first step; it may create them in another
+ * order, for they are matched by their final names, as they are in checkpoints. What the job has
+ * and it has not created by then it holds nevertheless, whether its program creates it later or
+ * never: a call in cross-replica context that would get such a name returns the variable, at once
+ * and alone (checked as above). So a program that creates something late, when it has none, need
+ * not know whether it has come later; one that creates something anew again and again gives each
+ * another name.
+ * In a job that goes on from a checkpoint nothing is evaluated before the first step: the variable
+ * begins with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
+ * DATA_LOSS). What it holds and the program has not created by then stays in the job's state, as
+ * that of a job does which is joined, and later checkpoints have it; but in a job with parameter
+ * servers, where it may be about to be created on those.
+ * After cadre_restore (cadre/restore.h) it begins with what that file holds of it, if it does: one
+ * that is created late while the first task is one that has restored it.
+ * `name`: 1 to 127 bytes of printable ASCII, also with its number. ALREADY_EXISTS: a registered
+ * state, or something on parameter servers, stands in checkpoints under that name.
  * CADRE_STRING: with zeroed options only; it begins with empty strings, and each assignment lives
  * in host memory and in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL.
- * FAILED_PRECONDITION after the first step. RESOURCE_EXHAUSTED: no memory; a variable takes its
- * bytes once per local replica, as much again once it is written, and once more for checkpoints.
- * The first one tries whether a checkpoint can be written where it is to go and fails (NOT_FOUND,
- * PERMISSION_DENIED,
- * ...) when it cannot, or when tasks see different folders there: before the training, not after
- * it. The variable belongs to the strategy and lives as long.
+ * RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, as much again
+ * once it is written, and once more for checkpoints.
+ * The first one, when it is created before the first step, tries whether a checkpoint can be
+ * written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when
+ * tasks see different folders there: before the training, not after it.
  *
  * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
- * others find it: before or between closures, after the first step too. Random initial values are
- * the same wherever it lies, and whatever its shards are. In a job that goes on from a checkpoint
- * it gets its value, and the optimizer's memory, from there, whatever its shards were, or where it
- * lay; after the first step one that the checkpoint does not hold begins anew. FAILED_PRECONDITION:
- * strings, ON_READ; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with
+ * others find it: before or between closures, after the first step too, and it is no step. Its name
+ * is unique in the strategy (ALREADY_EXISTS). Random initial values are the same wherever it lies,
+ * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, and the
+ * optimizer's memory, from there, whatever its shards were, or where it lay; after the first step
+ * one that the checkpoint does not hold begins anew. FAILED_PRECONDITION: strings, ON_READ, a
+ * replica function; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with
  * what a partitioner gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken;
  * RESOURCE_EXHAUSTED names the server that has no room. After an error it can be created again. In
  * a closure the call finds the one that the chief has created: INVALID_ARGUMENT when that has

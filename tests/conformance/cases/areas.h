@@ -21,6 +21,9 @@ void area_dataset_from_function(struct conformance_case *self);
 void area_iteration_end(struct conformance_case *self);
 void area_element_spec(struct conformance_case *self);
 
+/* area_late.c */
+void area_late_variable(struct conformance_case *self);
+
 /* area_iterators.c */
 void area_iterators(struct conformance_case *self);
 

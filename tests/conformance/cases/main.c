@@ -41,6 +41,8 @@ static const struct {
     {"iterators", area_iterators, {"elements"}},
     {"iteration_end", area_iteration_end, {NULL}},
     {"loss_scaling", area_loss_scaling, {"result", "per_replica", ERRORS}},
+    {"late_variable", area_late_variable,
+        {"got", "values", "components", "kinds", "absent", "position"}},
     {"local_results", area_local_results, {"tuple", "regrouped", ERRORS}},
     {"logical_devices", area_logical_devices,
         {"accepted", "runs_on_logical_device", "pieces", "pieces_per_dim", "copies", "result",

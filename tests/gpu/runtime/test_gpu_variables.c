@@ -464,6 +464,50 @@ static void a_variable_too_large_is_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
+/* --- created late --- */
+
+static cadre_status create_slot(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    const int64_t dims[] = {COUNT};
+    const cadre_variable_options options = {.aggregation = CADRE_AGGREGATION_SUM,
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3}};
+    cadre_variable *slot;
+    cadre_tensor *one;
+    const bool *fails = user;
+    (void)inputs;
+    (void)outputs;
+    CADRE_TRY(cadre_variable_create(NULL, "slot", CADRE_F32, 1, dims, &options, &slot));
+    CADRE_TRY(cadre_tensor_from_data(CADRE_F32, 1, dims, (const float[]){1, 1, 1, 1}, &one));
+    cadre_status status = cadre_variable_assign(replica, slot, CADRE_ASSIGN_ADD, one);
+    cadre_tensor_release(one);
+    return status == CADRE_OK && *fails ? cadre_fail(CADRE_DATA_LOSS, "it is to fail") : status;
+}
+
+/* Its components are made where the replicas are; a step that fails takes them along. */
+static void variables_are_created_late(void **state)
+{
+    (void)state;
+    EACH_LIST(at)
+    {
+        cadre_strategy *strategy = gpu_strategy(lists[at]);
+        bool fails = true;
+        assert_public_error(cadre_run(strategy, create_slot, &fails, NULL, 0, NULL),
+            CADRE_DATA_LOSS, "it is to fail");
+        assert_null(training_find(strategy, "slot"));
+        fails = false;
+        for (float steps = 1; steps < 4; steps++) {
+            assert_public_ok(cadre_run(strategy, create_slot, &fails, NULL, 0, NULL));
+            assert_value(training_find(strategy, "slot"),
+                3 + steps * (float)cadre_strategy_num_replicas_in_sync(strategy));
+        }
+        cadre_variable *between = variable_of(strategy, "between", 7, CADRE_AGGREGATION_NONE);
+        assert_value(between, 7);
+        assert_public_ok(cadre_run(strategy, look, between, NULL, 0, NULL));
+        cadre_strategy_release(strategy);
+    }
+}
+
 int main(void)
 {
     gpu_require(1);
@@ -478,6 +522,7 @@ int main(void)
         cmocka_unit_test(what_is_applied_is_read),
         cmocka_unit_test(rows_are_scattered),
         cmocka_unit_test(values_are_read_where_they_are),
+        cmocka_unit_test(variables_are_created_late),
         cmocka_unit_test(a_variable_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

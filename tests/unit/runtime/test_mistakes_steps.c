@@ -60,13 +60,6 @@ static cadre_status a_run_in_a_step(cadre_replica *replica, struct stand *stand)
     return cadre_run(stand->strategy, keep, NULL, NULL, 0, NULL);
 }
 
-static cadre_status a_variable_made_in_a_step(cadre_replica *replica, struct stand *stand)
-{
-    (void)replica;
-    cadre_variable *late;
-    return cadre_variable_create(stand->strategy, "late", CADRE_F32, 0, NULL, NULL, &late);
-}
-
 static cadre_status a_batch_taken_in_a_step(cadre_replica *replica, struct stand *stand)
 {
     (void)replica;
@@ -94,9 +87,79 @@ static cadre_status create(struct stand *stand, const char *name, uint32_t rank)
     return cadre_variable_create(stand->strategy, name, CADRE_F32, rank, NULL, NULL, &variable);
 }
 
-static cadre_status a_variable_twice(struct stand *stand)
+static cadre_status a_variable_called_as_a_state(struct stand *stand)
 {
-    return create(stand, "weight", 0);
+    static uint8_t passes;
+    CADRE_TRY(cadre_state_register(stand->strategy, "passes", &passes, 1));
+    return create(stand, "state/passes", 0);
+}
+
+static cadre_status a_variable_of_one_replica(cadre_replica *replica, struct stand *stand)
+{
+    return cadre_replica_id(replica) == 0 ? create(stand, "mine", 0) : CADRE_OK;
+}
+
+static cadre_status a_variable_for_each_replica(cadre_replica *replica, struct stand *stand)
+{
+    return create(stand, cadre_replica_id(replica) == 0 ? "first" : "second", 0);
+}
+
+static cadre_status grow(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_variable *slot;
+    const int64_t rows = 2 + (int64_t)cadre_strategy_position(cadre_replica_strategy(replica));
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_variable_create(NULL, "slot", CADRE_F32, 1, &rows, NULL, &slot);
+}
+
+static cadre_status a_variable_that_grows(struct stand *stand)
+{
+    CADRE_TRY(cadre_run(stand->strategy, grow, NULL, NULL, 0, NULL));
+    return cadre_run(stand->strategy, grow, NULL, NULL, 0, NULL);
+}
+
+static cadre_variable *remembered;
+
+static cadre_status remember(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_variable *slot = remembered;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    if (slot == NULL) {
+        CADRE_TRY(cadre_variable_create(NULL, "slot", CADRE_F32, 0, NULL, NULL, &slot));
+        CADRE_TRY(cadre_barrier()); /* each has looked */
+        remembered = cadre_replica_id(replica) == 0 ? slot : remembered;
+        return cadre_fail(CADRE_DATA_LOSS, "this step fails");
+    }
+    return cadre_variable_write(replica, slot) == NULL ? CADRE_FAILED_PRECONDITION : CADRE_OK;
+}
+
+static cadre_status a_variable_kept_from_a_failed_step(struct stand *stand)
+{
+    remembered = NULL;
+    if (cadre_run(stand->strategy, remember, NULL, NULL, 0, NULL) == CADRE_OK) {
+        return CADRE_OK;
+    }
+    return cadre_run(stand->strategy, remember, NULL, NULL, 0, NULL);
+}
+
+static cadre_status make_in_merge(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+    cadre_per_replica *outputs[], void *user)
+{
+    (void)strategy;
+    (void)inputs;
+    (void)outputs;
+    return create(user, "merged", 0);
+}
+
+static cadre_status a_variable_made_in_a_merge_call(cadre_replica *replica, struct stand *stand)
+{
+    return cadre_merge_call(replica, make_in_merge, stand, NULL, 0, 0, NULL);
 }
 
 static cadre_status a_variable_without_a_name(struct stand *stand)
@@ -107,12 +170,6 @@ static cadre_status a_variable_without_a_name(struct stand *stand)
 static cadre_status a_variable_without_dimensions(struct stand *stand)
 {
     return create(stand, "shapeless", 2);
-}
-
-static cadre_status a_variable_too_late(struct stand *stand)
-{
-    CADRE_TRY(cadre_run(stand->strategy, training_nothing, NULL, NULL, 0, NULL));
-    return create(stand, "late", 0);
 }
 
 static cadre_status another_shape_assigned(struct stand *stand)
@@ -258,14 +315,17 @@ static const struct mistake mistakes[] = {
     OUTSIDE(a_merge_call_outside_of_a_step, EARLY, "from the function given to cadre_run"),
     OUTSIDE(a_replica_behind_its_step, EARLY, "from the function given to cadre_run"),
     INSIDE(a_run_in_a_step, EARLY, "call it between steps"),
-    INSIDE(a_variable_made_in_a_step, EARLY, "call it between steps"),
     INSIDE(a_batch_taken_in_a_step, EARLY, "call it between steps"),
     INSIDE(a_save_in_a_step, EARLY, "call it between steps"),
     INSIDE(an_update_in_a_step, EARLY, "use cadre_merge_call"),
-    OUTSIDE(a_variable_twice, CADRE_ALREADY_EXISTS, "a variable 'weight' exists"),
+    OUTSIDE(a_variable_called_as_a_state, CADRE_ALREADY_EXISTS, "give the variable another name"),
+    INSIDE(a_variable_of_one_replica, BAD, "the replicas disagree"),
+    INSIDE(a_variable_for_each_replica, BAD, "cadre_variable_create('second', f32 [], NONE)"),
+    OUTSIDE(a_variable_that_grows, BAD, "created f32 [2] before, and is asked for f32 [3]"),
+    OUTSIDE(a_variable_kept_from_a_failed_step, EARLY, "create it in each run"),
+    INSIDE(a_variable_made_in_a_merge_call, EARLY, "while a step is running"),
     OUTSIDE(a_variable_without_a_name, BAD, "is empty"),
     OUTSIDE(a_variable_without_dimensions, BAD, "dims is NULL"),
-    OUTSIDE(a_variable_too_late, EARLY, "create all variables before"),
     OUTSIDE(another_shape_assigned, BAD, "is f32 [2] and cannot be assigned f32 [3]"),
     OUTSIDE(another_type_assigned, BAD, "is i64 [] and cannot be assigned f32 []"),
     OUTSIDE(half_a_step, BAD, "cannot be 0.5"),

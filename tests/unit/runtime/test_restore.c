@@ -430,8 +430,17 @@ static void write_file(const char *path, const char *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
+static char *last_of(char *bytes, const char *part)
+{
+    char *last = NULL;
+    for (char *at = bytes; (at = strstr(at, part)) != NULL; at++) {
+        last = at;
+    }
+    return last;
+}
+
 /* The one folder with another copy of the first run's checkpoint, whose manifest says `now` instead
- * of the bytes from `is` on to the end of `until`. */
+ * of the bytes from the last `is` on to the end of `until`. */
 static const char *changed_copy(const char *is, const char *until, const char *now)
 {
     static const char *const names[] = {"checkpoint-10.safetensors", "checkpoint-10.json"};
@@ -448,7 +457,7 @@ static const char *changed_copy(const char *is, const char *until, const char *n
         if (i == 0) {
             write_file(path, bytes, size);
         } else {
-            char *from = strstr(bytes, is);
+            char *from = last_of(bytes, is);
             assert_non_null(from);
             char *end = strstr(from + strlen(is), until);
             assert_non_null(end);

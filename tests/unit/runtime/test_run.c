@@ -78,17 +78,6 @@ static cadre_status calls_run(
     return cadre_run(cadre_replica_strategy(replica), no_output, NULL, NULL, 0, NULL);
 }
 
-static cadre_status creates_a_variable(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    (void)inputs;
-    (void)outputs;
-    (void)user;
-    cadre_variable *variable;
-    return cadre_variable_create(
-        cadre_replica_strategy(replica), "v", CADRE_F32, 0, NULL, NULL, &variable);
-}
-
 static cadre_status calls_gather(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -102,8 +91,6 @@ static void contexts_are_kept_apart(void **state)
     cadre_strategy *strategy = training_strategy(2);
     assert_public_error(cadre_run(strategy, calls_run, NULL, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "inside a replica function");
-    assert_public_error(cadre_run(strategy, creates_a_variable, NULL, NULL, 0, NULL),
-        CADRE_FAILED_PRECONDITION, "cadre_variable_create");
     cadre_tensor *row;
     assert_public_ok(cadre_tensor_create(CADRE_F32, 1, (int64_t[]){2}, &row));
     cadre_per_replica *rows;

@@ -128,6 +128,32 @@ static void the_first_line_that_differs_is_named(void **state)
     }
 }
 
+static void variables_may_be_missing(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    static const char *const fits[][2] = {
+        {"", "variable 'a': f32 []\n"},
+        {"variable 'b': f32 []\n", "variable 'a': f32 []\nvariable 'b': f32 []\n"},
+        {"variable 'b': f32 []\ndataset 'd'\n",
+            "variable 'b': f32 []\nvariable 'c': f32 []\ndataset 'd'\n"},
+    };
+    static const char *const other[][3] = {
+        {"variable 'b': f32 []\n", "variable 'b': f64 []\n",
+            "is variable 'b': f32 [] here, variable 'b': f64 [] there"},
+        {"variable 'b': f32 []\n", "variable 'a': f32 []\n",
+            "is variable 'b': f32 [] here, nothing there"},
+        {"", "variable 'a': f32 []\ndataset 'd'\n", "is nothing here, dataset 'd' there"},
+    };
+    for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
+        assert_ok(layout_difference(3, fits[i][0], 1, fits[i][1], &error), &error);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        assert_error(layout_difference(3, other[i][0], 1, other[i][1], &error),
+            CADRE_INVALID_ARGUMENT, &error, other[i][2]);
+    }
+}
+
 static void a_checkpoint_is_matched_by_name(void **state)
 {
     (void)state;
@@ -180,6 +206,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_joiner_with_another_order_has_the_right_values),
         cmocka_unit_test(a_joiner_with_other_variables_is_told_which),
         cmocka_unit_test(the_first_line_that_differs_is_named),
+        cmocka_unit_test(variables_may_be_missing),
         cmocka_unit_test(a_checkpoint_is_matched_by_name),
     };
     self = argv[0];

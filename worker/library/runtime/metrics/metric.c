@@ -76,7 +76,8 @@ static cadre_status create_variable(cadre_strategy *strategy, const char *name,
     if (status != CADRE_OK) {
         return cadre_error_set(error, status, "%s", cadre_error_message());
     }
-    return (*ret_variable)->strategy == NULL ? CADRE_OK : open_resets(*ret_variable, error);
+    bool steps = (*ret_variable)->strategy == NULL || (*ret_variable)->origin.late;
+    return steps ? CADRE_OK : open_resets(*ret_variable, error); /* else a reset is a step */
 }
 
 cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kind, const char *name,
@@ -103,7 +104,7 @@ cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kin
         free(metric);
         return border(status, &error);
     }
-    snprintf(metric->name, sizeof metric->name, "%s", name);
+    snprintf(metric->name, sizeof metric->name, "%s", cadre_variable_name(metric->variable));
     metric->rule.name = metric->name;
     metric->own = cadre_variable_kind(metric->variable) == CADRE_VARIABLE_REGULAR;
     *ret_metric = metric;
@@ -228,7 +229,7 @@ static cadre_status assign_zero(cadre_metric *metric, struct cadre_error *error)
 static bool awaits_step(const cadre_metric *metric)
 {
     const cadre_strategy *strategy = metric->variable->strategy;
-    return strategy != NULL && context_strategy() == NULL &&
+    return strategy != NULL && metric->variable->reset != NULL && context_strategy() == NULL &&
            (strategy_position(strategy) > 0 || strategy_arrives(strategy));
 }
 

@@ -132,13 +132,6 @@ static cadre_status take_account(const struct point *points, uint32_t rank, uint
     }
     decision->state = true;
     decision->joins = decision->joins || (point->flags & POINT_WARM) != 0;
-    if (point->layout != points[decision->source].layout) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the tasks of rank %" PRIu32 " and %" PRIu32
-            " have different variables, registered states or datasets; all tasks of a job must "
-            "make the same ones in the same order",
-            decision->source, rank);
-    }
     if (point_adopts(point, resume)) {
         decision->step = true;
         return check_adoption(points, rank, decision->source, resume, error);

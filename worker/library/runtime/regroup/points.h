@@ -69,13 +69,14 @@ struct told_devices points_devices(const struct point *points, uint32_t count);
 bool point_lacks_state(const struct point *point, uint64_t resume, bool somebody_has_it);
 bool point_adopts(const struct point *point, uint64_t resume);
 
-/* Whether somebody lacks a state that would not fit its own: then the source, whose it is; else
- * UINT32_MAX. Decided before all else, so that the difference can be named. */
+/* Whether somebody lacks a state that does not have the layout of its own: then the source, whose
+ * it is; else UINT32_MAX. Decided before all else, so that the difference can be looked at, and
+ * named when it is no good. */
 uint32_t points_misfit(
     const struct point *points, uint32_t count, uint64_t resume, uint32_t source);
 
-/* `source`: the plan's. INVALID_ARGUMENT: the programs are not the same. INTERNAL: the plan does
- * not fit. */
+/* `source`: the plan's; layouts fit. INVALID_ARGUMENT: the programs are not the same. INTERNAL: the
+ * plan does not fit. */
 cadre_status points_decide(const struct point *points, uint32_t count, uint64_t resume,
     uint32_t source, struct points_decision *ret_decision, struct cadre_error *error);
 

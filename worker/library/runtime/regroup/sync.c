@@ -101,7 +101,7 @@ static cadre_status decide_here(
     uint32_t misfit = points_misfit(points, count, resume, strategy->roster.source);
     if (misfit != UINT32_MAX) {
         bool differs = sync->own.layout != points[misfit].layout;
-        return participants_explain(strategy, local, misfit, differs, error);
+        CADRE_TRY(participants_explain(strategy, local, misfit, differs, error));
     }
     if (local != 0) {
         return CADRE_OK;

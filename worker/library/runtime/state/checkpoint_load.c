@@ -110,6 +110,7 @@ static cadre_status compare(struct cadre_strategy *strategy, const struct manife
 static cadre_status load(
     struct cadre_strategy *strategy, struct checkpoint_reader *reader, struct cadre_error *error)
 {
+    CADRE_TRY(checkpoint_reader_make_variables(reader, strategy, error));
     struct manifest_content *content = checkpoint_reader_manifest(reader);
     size_t size = 0;
     CADRE_TRY(check_state(strategy, reader, &size, error));
@@ -133,6 +134,7 @@ cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     if (status == CADRE_OK) {
         status = load(strategy, reader, error);
         if (status != CADRE_OK) {
+            state_undo(strategy); /* variables that it was to bring */
             (void)restore_failed(path, status, error);
         }
     }

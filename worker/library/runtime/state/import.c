@@ -36,10 +36,10 @@ static cadre_status check_all(
 {
     for (size_t i = 0; i < file->count; i++) {
         const struct variable_plan plan = plan_of(strategy, &file->tensors[i]);
-        cadre_status status =
-            is_registered(&file->tensors[i]) ? CADRE_OK : variable_check_plan(&plan, error);
-        if (status == CADRE_ALREADY_EXISTS) {
-            return cadre_error_set(error, status,
+        bool variable = !is_registered(&file->tensors[i]);
+        cadre_status status = variable ? variable_check_plan(&plan, error) : CADRE_OK;
+        if (variable && status == CADRE_OK && variable_known(strategy, plan.name) != NULL) {
+            return cadre_error_set(error, CADRE_ALREADY_EXISTS,
                 "%s holds '%s', and the program has a variable of that name; give it its value by "
                 "cadre_restore, or import before it is created",
                 file->path, plan.name);

@@ -25,9 +25,10 @@ static void write_variable(FILE *to, const cadre_variable *variable)
     static const char *const aggregations[] = {
         "no aggregation", "sum", "mean", "only the first replica"};
     char shape[TENSOR_SHAPE_TEXT_BYTES];
-    fprintf(to, "variable '%s': %s, %s, %s\n", variable->name,
+    fprintf(to, "variable '%s': %s, %s, %s%s\n", variable->name,
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape),
-        kinds[variable->kind], aggregations[variable->aggregation]);
+        kinds[variable->kind], aggregations[variable->aggregation],
+        variable->origin.in_function ? ", of a replica function" : "");
 }
 
 /* One line for each variable in order of name, registered state and dataset; the caller's to free.
@@ -60,20 +61,57 @@ static char *layout_text(const cadre_strategy *strategy)
     return text;
 }
 
+/* A line without its end. */
+struct line {
+    const char *text;
+    int length;
+    const char *next; /* line; of the last one its end */
+};
+
+static struct line line_at(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    return (struct line){.text = text,
+        .length = (int)length,
+        .next = text + length + (text[length] == '\n' ? 1 : 0)};
+}
+
+static bool are_equal(const struct line *a, const struct line *b)
+{
+    return a->length == b->length && memcmp(a->text, b->text, (size_t)a->length) == 0;
+}
+
+/* Whether `there` is of a variable that is missing here: not of one of that name. */
+static bool is_more(const struct line *here, const struct line *there)
+{
+    static const char variable[] = "variable '";
+    const char *end = strstr(there->text, "': ");
+    if (strncmp(there->text, variable, sizeof variable - 1) != 0 || end == NULL) {
+        return false;
+    }
+    size_t name = (size_t)(end - there->text) + 1;
+    return (size_t)here->length < name || memcmp(here->text, there->text, name) != 0;
+}
+
 cadre_status layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error)
 {
-    size_t line = 0; /* where the line begins in which they differ */
-    for (size_t i = 0; own[i] == theirs[i] && own[i] != '\0'; i++) {
-        line = own[i] == '\n' ? i + 1 : line;
+    struct line here = line_at(own);
+    struct line there = line_at(theirs);
+    while (here.length > 0 || there.length > 0) {
+        bool same = are_equal(&here, &there);
+        if (!same && !is_more(&here, &there)) {
+            return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                "the task of rank %u does not make the same variables, registered states and "
+                "datasets as the task of rank %u: the first difference is %.*s%s here, %.*s%s "
+                "there; run one program",
+                rank, source, here.length, here.text, here.length == 0 ? "nothing" : "",
+                there.length, there.text, there.length == 0 ? "nothing" : "");
+        }
+        here = same ? line_at(here.next) : here;
+        there = line_at(there.next);
     }
-    int own_length = (int)strcspn(own + line, "\n");
-    int their_length = (int)strcspn(theirs + line, "\n");
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "the task of rank %u does not make the same variables, registered states and datasets as "
-        "the task of rank %u: the first difference is %.*s%s here, %.*s%s there; run one program",
-        rank, source, own_length, own + line, own_length == 0 ? "nothing" : "", their_length,
-        theirs + line, their_length == 0 ? "nothing" : "");
+    return CADRE_OK;
 }
 
 /* --- between tasks --- */
@@ -133,10 +171,16 @@ cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t s
         layout_difference(strategy->roster.rank, own, source, comparison.theirs, &difference);
     }
     free(comparison.theirs);
+    int64_t misfits = difference.code != CADRE_OK ? 1 : 0;
+    const struct mesh_buffer sum = {.data = &misfits, .bytes = sizeof misfits, .dtype = MESH_I64};
     if (status == CADRE_OK) {
+        status =
+            strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &sum, 1, NULL, error);
+    }
+    if (status == CADRE_OK && misfits > 0) {
         status = collective_hear_lowest(strategy, local, &difference, &heard, error);
     }
-    if (status != CADRE_OK) {
+    if (status != CADRE_OK || misfits == 0) {
         return status;
     }
     return difference.code != CADRE_OK

@@ -6,13 +6,14 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* The first difference between this task's layout (state_layout) and that of the task of rank
- * `source`, which all tasks hear: INVALID_ARGUMENT, or another error. `differs`: this task's does,
- * as all know. A part of a strategy_function: every local replica of every task calls it, with the
- * same source. */
+ * `source`, which all tasks hear: INVALID_ARGUMENT, or another error. CADRE_OK: all that differ
+ * lack only what steps have created there, and will make it. `differs`: this task's layout does. A
+ * part of a strategy_function: every local replica of every task calls it, with the same source. */
 cadre_status layout_explain(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
     struct cadre_error *error);
 
-/* Fills `error`: the first line that differs. `rank` has `own`, `source` has `theirs`. */
+/* Fills `error`: the first line that differs, but for variables that are missing here. `rank` has
+ * `own`, `source` has `theirs`. */
 cadre_status layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error);
 

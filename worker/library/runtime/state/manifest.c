@@ -14,6 +14,7 @@
 #include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/checkpointer.h"
 #include "worker/library/runtime/state/manifest_hashes.h"
+#include "worker/library/runtime/state/manifest_variables.h"
 #include "worker/library/runtime/state/manifest_stream.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -135,6 +136,7 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
                                 ? strategy->state_part->given_at
                                 : strategy->state_part->place;
     int failed = json_object_set_new(manifest->root, "place", json_integer(place));
+    failed |= json_object_set_new(manifest->root, "variables", manifest_variables(strategy));
     if (manifest->root == NULL || failed != 0) {
         manifest_free(manifest);
         return no_memory(error);

@@ -7,11 +7,13 @@
  *      "restored": false, "place": 2,
  *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
  *                   "open": true, "serial": 7, "feed": {...}}],
- *      "strings": {"vocabulary": ["a", "b"]},
+ *      "strings": {"vocabulary": ["a", "b"]}, "variables": {...},
  *      "hash": "xxh3-chunks-65536", "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...",
  * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256":
  * "..."}, "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
  *
+ * `variables`: what they are, for a program that has not created all of them
+ * (manifest_variables.h).
  * `digest` and `hashes` (state_hash.h) are those of the state that was copied: who loads it
  * compares what it then holds. `hash` says how they were made (memory_hash.h): those made in
  * another way, as by versions before it, are not compared. They are absent where

@@ -95,7 +95,8 @@ uint64_t state_layout(const struct cadre_strategy *strategy)
         key = text_key(key, variable->name);
         key = collective_key(key, (uint64_t)variable->dtype);
         key = collective_key(key, (uint64_t)variable->aggregation);
-        key = collective_key(key, variable->on_read ? 1 : 0);
+        key = collective_key(
+            key, (variable->on_read ? 1U : 0U) + (variable->origin.in_function ? 2U : 0U));
         key = collective_key(key, variable->rank);
         for (uint32_t axis = 0; axis < variable->rank; axis++) {
             key = collective_key(key, (uint64_t)variable->dims[axis]);
@@ -267,10 +268,20 @@ cadre_status state_receive(
     return status;
 }
 
+/* Of a step that others applied. What it created here was undone with what was written to it. */
+static void adopt_variable(cadre_variable *variable)
+{
+    if (variable->on_read && variable->origin.fresh) {
+        on_read_join(variable);
+    } else {
+        on_read_adopt(variable); /* none of another kind is undone */
+    }
+}
+
 void state_commit(struct cadre_strategy *strategy)
 {
     for (uint32_t i = 0; !receiving.registered && i < strategy->variables->count; i++) {
-        on_read_adopt(strategy->variables->list[i]); /* none of another kind is undone */
+        adopt_variable(strategy->variables->list[i]);
     }
     variables_commit(strategy);
     forget_registered(strategy, false);

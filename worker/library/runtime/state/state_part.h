@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/library/runtime/state/variable_birth.h"
 #include "worker/library/runtime/strategy/participant.h"
 
+struct asked_names;
 struct checkpointer;
 struct checkpoint_reader;
 struct registered_state;
@@ -28,7 +30,9 @@ struct state_part {
     /* While a generation forms: the positions and strings that are given, or were taken. */
     char *text; /* owned; or NULL */
     size_t text_bytes;
-    bool receiving; /* state_receive was called, and neither its commit nor its undo */
+    bool receiving;              /* state_receive was called, and neither its commit nor its undo */
+    struct variable_birth birth; /* of a variable that the step at hand creates */
+    struct asked_names *asked;   /* [local_replicas] by replica functions */
 };
 
 #endif

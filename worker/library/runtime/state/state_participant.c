@@ -11,11 +11,13 @@
 #include "worker/library/runtime/state/checkpoint.h"
 #include "worker/library/runtime/state/layout.h"
 #include "worker/library/runtime/state/manifest.h"
+#include "worker/library/runtime/state/manifest_variables.h"
 #include "worker/library/runtime/state/registered.h"
 #include "worker/library/runtime/state/restoration.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state.h"
 #include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/variable_name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- its life --- */
@@ -24,7 +26,11 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
 {
     CADRE_ASSERT(strategy->state_part == NULL);
     strategy->state_part = calloc(1, sizeof *strategy->state_part);
-    if (strategy->state_part == NULL) {
+    if (strategy->state_part != NULL) {
+        strategy->state_part->asked =
+            calloc(strategy->local_replicas, sizeof *strategy->state_part->asked);
+    }
+    if (strategy->state_part == NULL || strategy->state_part->asked == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the state");
     }
     return checkpointer_open(strategy, &strategy->state_part->checkpointer, error);
@@ -45,8 +51,15 @@ static void close_part(cadre_strategy *strategy)
 
 static void free_part(cadre_strategy *strategy)
 {
-    CADRE_ASSERT(strategy->state_part == NULL || strategy->state_part->checkpointer == NULL);
-    free(strategy->state_part);
+    struct state_part *part = strategy->state_part;
+    CADRE_ASSERT(part == NULL || part->checkpointer == NULL);
+    for (uint32_t i = 0; part != NULL && part->asked != NULL && i < strategy->local_replicas; i++) {
+        free(part->asked[i].list);
+    }
+    if (part != NULL) {
+        free(part->asked);
+    }
+    free(part);
     strategy->state_part = NULL;
 }
 
@@ -67,6 +80,22 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
     restoration_rest(order->strategy->state_part->restoration);
     checkpoint_at_step(order->strategy);
     return CADRE_OK;
+}
+
+static void commit(struct step_order *order)
+{
+    struct variable_birth *birth = &order->strategy->state_part->birth;
+    if (birth->variable != NULL) {
+        variable_birth_over(birth);
+    }
+}
+
+static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+{
+    (void)aborted;
+    (void)cause;
+    variable_birth_over(&strategy->state_part->birth);
+    return true;
 }
 
 /* --- in a generation --- */
@@ -159,6 +188,15 @@ static cadre_status write_space(void *user, uint64_t total, size_t offset, const
     return bytes > 0 ? state_write(strategy, offset, from, bytes, error) : CADRE_OK;
 }
 
+/* The variables that are where the state comes from, and that this program has not created. */
+static cadre_status make_variables(cadre_strategy *strategy, struct cadre_error *error)
+{
+    const struct state_part *part = strategy->state_part;
+    bool made = false;
+    CADRE_ASSERT(part->receiving);
+    return manifest_make_variables(strategy, part->text, part->text_bytes, &made, error);
+}
+
 static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct passing *passing,
     struct cadre_error *error)
 {
@@ -173,9 +211,12 @@ static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct 
         .write = passing->takes_state ? write_text : NULL,
         .user = strategy->state_part};
     CADRE_TRY(transfer_run(strategy, local, &text, error));
+    if (passing->takes_state && local == 0) {
+        CADRE_TRY(make_variables(strategy, error));
+    }
     const struct transfer space = {.what = "the state",
         .source = passing->source,
-        .bytes = state_bytes(strategy),
+        .bytes = passing->gives ? state_bytes(strategy) : 0,
         .read = read_space,
         .write = passing->takes_state ? write_space : NULL,
         .user = strategy};
@@ -233,6 +274,8 @@ const struct participant state_participant = {
     .free = free_part,
     .place = place,
     .begin = begin,
+    .commit = commit,
+    .undo = undo,
     .tell = tell,
     .explain = layout_explain,
     .load = load,

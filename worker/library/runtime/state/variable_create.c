@@ -15,17 +15,20 @@
 #include "worker/library/runtime/variables/colocate.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/state/restoration.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/state/creation_note.h"
+#include "worker/library/runtime/state/first_value.h"
 #include "worker/library/runtime/state/restore.h"
 #include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/state/variable_late.h"
+#include "worker/library/runtime/state/variable_name.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_plain.h"
 
 /* --- what may be created --- */
@@ -94,6 +97,16 @@ cadre_status variable_require_kept(
                      function);
 }
 
+static cadre_status check_shape(const struct variable_plan *plan, struct cadre_error *error)
+{
+    int64_t count = 0;
+    size_t bytes = 0;
+    cadre_status status =
+        tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error);
+    return status == CADRE_OK ? status
+                              : cadre_error_wrap(error, status, "variable '%s'", plan->name);
+}
+
 cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error)
 {
     const cadre_strategy *strategy = plan->strategy;
@@ -101,6 +114,7 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
     bool elsewhere = false;
     const char *name = plan->name;
     CADRE_TRY(name_check("variable", name, error));
+    CADRE_TRY(check_shape(plan, error));
     CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
     CADRE_TRY(colocate_with(plan, &with, error));
     CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
@@ -110,97 +124,20 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
             "applies it; leave it out",
             name);
     }
-    if (strategy == NULL) {
-        return CADRE_OK;
-    }
-    if (variable_known(strategy, name) != NULL) {
-        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a variable '%s' exists in this strategy; give the new one another name", name);
-    }
-    if (registered_stands_as(strategy, name)) {
-        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a registered state stands in checkpoints as '%s'; give the variable another name",
-            name);
-    }
-    if (streamed_stands_as(strategy, name)) {
-        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a variable on parameter servers, or what its optimizer remembers, is called '%s'; "
-            "give "
-            "the new one another name",
-            name);
-    }
-    if (!elsewhere && strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' was created after the first step; create all variables before", name);
-    }
-    return CADRE_OK;
+    return strategy == NULL ? CADRE_OK : variable_name_check(strategy, name, error);
 }
 
 /* --- its initial value --- */
 
-/* Whether each replica has a component that gets the chief's value. */
-static bool is_shared_out(const cadre_variable *variable)
-{
-    return variable->kind != CADRE_VARIABLE_AGGREGATING && variable->dtype != CADRE_STRING;
-}
-
-static uint64_t variable_key(const cadre_variable *variable)
-{
-    uint64_t key = collective_key(0, (uint64_t)variable->dtype);
-    key = collective_key(key, (uint64_t)variable->aggregation);
-    key = collective_key(key, variable->kind);
-    for (uint32_t i = 0; i < variable->rank; i++) {
-        key = collective_key(key, (uint64_t)variable->dims[i]);
-    }
-    return collective_key_text(key, variable->name);
-}
-
 struct sharing {
     cadre_variable *variable;
-    const cadre_initializer *initializer;
-    struct restoration *from;  /* holds its value; NULL: another place does */
-    bool restored;             /* it begins with what a checkpoint holds */
-    cadre_tensor *strings;     /* owned; of the chief: what a variable of strings is restored to */
-    struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
-    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    const struct variable_plan *plan;
+    uint32_t nth; /* variable of the program; 0: it was there before */
+    struct first_value value;
+    struct cadre_error theirs; /* why the chief could not, as it told; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
     int64_t replicas;          /* that the variable was created on; likewise */
 };
-
-/* What a checkpoint holds of it, in place of its initial value: the one that the job goes on from,
- * or that its program has named. */
-static cadre_status evaluate_restored(
-    cadre_strategy *strategy, struct sharing *sharing, void *values)
-{
-    CADRE_ASSERT(strategy->state == STATE_RESTORES || sharing->from != NULL);
-    const cadre_variable *variable = sharing->variable;
-    if (variable->dtype == CADRE_STRING) {
-        cadre_tensor_release(sharing->strings);
-        return sharing->from != NULL
-                   ? restoration_strings(sharing->from, variable, &sharing->strings, &sharing->own)
-                   : restore_strings(strategy, variable, &sharing->strings, &sharing->own);
-    }
-    const struct state_tensor tensor = state_tensor_of(variable);
-    return sharing->from != NULL ? restoration_read(sharing->from, &tensor, values, &sharing->own)
-                                 : restore_tensor(strategy, &tensor, values, &sharing->own);
-}
-
-/* Into `values`, which is in the host's memory. */
-static cadre_status evaluate(struct sharing *sharing, void *values)
-{
-    cadre_variable *variable = sharing->variable;
-    cadre_strategy *strategy = variable->strategy;
-    sharing->own = (struct cadre_error){0};
-    if (sharing->restored) {
-        return evaluate_restored(strategy, sharing, values);
-    }
-    if (variable->dtype == CADRE_STRING) {
-        return CADRE_OK; /* begins empty */
-    }
-    memset(values, 0, variable->bytes);
-    return initializer_fill(sharing->initializer, variable->name, variable->dtype, variable->count,
-        values, &sharing->own);
-}
 
 /* The chief's first replica evaluates the initial value; then all agree on what is created and
  * whether the chief could, and get its value. Called again from the beginning, perhaps with another
@@ -211,13 +148,15 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
     CADRE_ASSERT(local < strategy->local_replicas);
     cadre_variable *variable = sharing->variable;
     bool chief = strategy->roster.rank == 0 && local == 0;
-    int64_t failures = chief && evaluate(sharing, values) != CADRE_OK ? 1 : 0;
+    int64_t failures =
+        chief && first_value_evaluate(variable, &sharing->value, values) != CADRE_OK ? 1 : 0;
     int64_t replicas = 1;
     struct mesh_buffer sums[] = {
         {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
         {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64},
     };
-    cadre_status status = collective_sum(strategy, local, sums, 2, variable_key(variable), error);
+    cadre_status status =
+        collective_sum(strategy, local, sums, 2, creation_key(sharing->plan), error);
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_wrap(error, status,
             "variable '%s': the tasks do not create the same variables in the same order",
@@ -228,12 +167,12 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
         sharing->replicas = replicas;
     }
     if (status == CADRE_OK && failures != 0) {
-        return collective_hear(strategy, local, 0, &sharing->own, &sharing->theirs, error);
+        return collective_hear(strategy, local, 0, &sharing->value.own, &sharing->theirs, error);
     }
-    if (status == CADRE_OK && variable->dtype == CADRE_STRING && sharing->restored) {
-        return restore_share_strings(strategy, local, variable, sharing->strings, error);
+    if (status == CADRE_OK && variable->dtype == CADRE_STRING && sharing->value.restored) {
+        return restore_share_strings(strategy, local, variable, sharing->value.strings, error);
     }
-    if (status != CADRE_OK || !is_shared_out(variable)) {
+    if (status != CADRE_OK || !first_value_is_shared(variable)) {
         return status;
     }
     struct mesh_buffer value = {.data = values, .bytes = variable->bytes, .dtype = MESH_U8};
@@ -265,9 +204,9 @@ static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the initial value of variable '%s'", variable->name);
     }
-    cadre_status status = evaluate(sharing, values);
+    cadre_status status = first_value_evaluate(variable, &sharing->value, values);
     if (status != CADRE_OK) {
-        *error = sharing->own;
+        *error = sharing->value.own;
     }
     for (uint32_t i = 0; status == CADRE_OK && i < variable->component_count; i++) {
         status = variable_from_host(
@@ -279,25 +218,16 @@ static cadre_status evaluate_alone(struct sharing *sharing, struct cadre_error *
 static cadre_status share_out(
     cadre_strategy *strategy, struct sharing *sharing, struct cadre_error *error)
 {
-    static const char *const aggregations[] = {[CADRE_AGGREGATION_NONE] = "NONE",
-        [CADRE_AGGREGATION_SUM] = "SUM",
-        [CADRE_AGGREGATION_MEAN] = "MEAN",
-        [CADRE_AGGREGATION_ONLY_FIRST_REPLICA] = "ONLY_FIRST_REPLICA"};
-    const cadre_variable *variable = sharing->variable;
     char what[STRATEGY_WHAT_BYTES];
-    char name[VARIABLE_SHORT_BYTES];
-    char shape[TENSOR_SHAPE_TEXT_BYTES];
-    tensor_shape_text(variable->dtype, variable->rank, variable->dims, shape);
-    snprintf(what, sizeof what, "cadre_variable_create('%s', %.48s, CADRE_AGGREGATION_%s)",
-        variable_short_name(variable, name), shape, aggregations[variable->aggregation]);
+    creation_text(sharing->plan, sharing->nth, what);
     return strategy_outside(strategy, what, share_here, sharing, error);
 }
 
 /* The reason that the first task had, if it could not. */
 static cadre_status verdict(const struct sharing *sharing, struct cadre_error *error)
 {
-    CADRE_ASSERT(sharing->own.code != CADRE_OK || sharing->theirs.code != CADRE_OK);
-    *error = sharing->own.code != CADRE_OK ? sharing->own : sharing->theirs;
+    CADRE_ASSERT(sharing->value.own.code != CADRE_OK || sharing->theirs.code != CADRE_OK);
+    *error = sharing->value.own.code != CADRE_OK ? sharing->value.own : sharing->theirs;
     return error->code;
 }
 
@@ -305,45 +235,32 @@ static cadre_status verdict(const struct sharing *sharing, struct cadre_error *e
 static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
     const struct sharing *sharing, struct cadre_error *error)
 {
-    if (sharing->own.code != CADRE_OK || sharing->failures != 0) {
+    if (sharing->value.own.code != CADRE_OK || sharing->failures != 0) {
         cadre_status status = verdict(sharing, error);
         /* What a checkpoint lacks no other attempt finds. */
         return strategy->state == STATE_RESTORES ? strategy_fail(strategy, error) : status;
     }
     variable->restored = strategy->state == STATE_RESTORES;
     if (variable->on_read) {
-        on_read_begin(variable, sharing->restored ? 1 : (uint32_t)sharing->replicas);
+        on_read_begin(variable, sharing->value.restored ? 1 : (uint32_t)sharing->replicas);
     }
-    if (variable->on_read && sharing->restored) {
+    if (variable->on_read && sharing->value.restored) {
         on_read_spread(variable);
     }
     return CADRE_OK;
 }
 
-/* Where its value is to come from, which all tasks see alike. INVALID_ARGUMENT: it is another one
- * there. */
-static cadre_status find_value(
-    cadre_strategy *strategy, struct sharing *sharing, struct cadre_error *error)
-{
-    const struct state_tensor tensor = state_tensor_of(sharing->variable);
-    struct restoration *restoration = strategy->state_part->restoration;
-    sharing->restored = strategy->state == STATE_RESTORES;
-    if (sharing->restored || restoration_find(restoration, tensor.name) == NULL) {
-        return CADRE_OK;
-    }
-    CADRE_TRY(restoration_fits(restoration, &tensor, error));
-    sharing->from = restoration;
-    sharing->restored = true;
-    return CADRE_OK;
-}
-
-static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
-    const cadre_initializer *initializer, struct cadre_error *error)
+static cadre_status initialize(
+    const struct variable_plan *plan, cadre_variable *variable, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
-    struct sharing sharing = {
-        .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
-    CADRE_TRY(find_value(strategy, &sharing, error));
+    cadre_strategy *strategy = plan->strategy;
+    struct sharing sharing = {.variable = variable,
+        .plan = plan,
+        .nth = strategy->variables->created,
+        .value = {.initializer = &plan->options->initializer},
+        .replicas = strategy->replica_count};
+    CADRE_TRY(first_value_find(variable, &sharing.value, error));
     if (strategy->variables->count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
     }
@@ -354,64 +271,47 @@ static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variabl
         outside_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
         status = share_out(strategy, &sharing, error);
     }
-    if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
+    if (sharing.value.own.code != CADRE_OK || status == CADRE_OK) {
         status = begin(strategy, variable, &sharing, error);
     }
-    cadre_tensor_release(sharing.strings);
+    cadre_tensor_release(sharing.value.strings);
     return status;
 }
 
 cadre_status variable_take_restored(cadre_variable *variable, struct cadre_error *error)
 {
     cadre_strategy *strategy = variable->strategy;
-    struct sharing sharing = {.variable = variable, .replicas = strategy->replica_count};
+    const cadre_variable_options options = {.aggregation = variable->aggregation,
+        .synchronization = variable->on_read ? CADRE_SYNC_ON_READ : CADRE_SYNC_AUTO};
+    const struct variable_plan plan = {.strategy = strategy,
+        .name = variable->name,
+        .dtype = variable->dtype,
+        .rank = variable->rank,
+        .dims = variable->dims,
+        .options = &options};
+    struct sharing sharing = {
+        .variable = variable, .plan = &plan, .replicas = strategy->replica_count};
     CADRE_ASSERT(strategy->state == STATE_PRESENT);
-    CADRE_TRY(find_value(strategy, &sharing, error));
-    if (!sharing.restored) {
+    CADRE_TRY(first_value_find(variable, &sharing.value, error));
+    if (!sharing.value.restored) {
         return CADRE_OK;
     }
     bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
     outside_settle(strategy, variable->components[0].value);
     outside_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
     cadre_status status = share_out(strategy, &sharing, error);
-    if (sharing.own.code != CADRE_OK || status == CADRE_OK) {
+    if (sharing.value.own.code != CADRE_OK || status == CADRE_OK) {
         status = begin(strategy, variable, &sharing, error);
     }
     for (uint32_t i = 0; i < variable->component_count; i++) {
         variable->components[i].writes++; /* who keeps a hash of it sees that it is old */
     }
     variable->total.writes++;
-    cadre_tensor_release(sharing.strings);
+    cadre_tensor_release(sharing.value.strings);
     return status;
 }
 
 /* --- creating one --- */
-
-static cadre_status keep_variable(
-    cadre_strategy *strategy, cadre_variable *variable, struct cadre_error *error)
-{
-    CADRE_ASSERT(strategy->variables->count <= strategy->variables->capacity);
-    if (strategy->variables->count == strategy->variables->capacity) {
-        uint32_t capacity =
-            strategy->variables->capacity == 0 ? 16 : strategy->variables->capacity * 2;
-        cadre_variable **grown =
-            realloc(strategy->variables->list, capacity * sizeof strategy->variables->list[0]);
-        if (grown == NULL) {
-            return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u variables",
-                strategy->variables->count + 1);
-        }
-        strategy->variables->list = grown;
-        strategy->variables->capacity = capacity;
-    }
-    uint32_t place = 0;
-    variable_place(strategy, variable->name, &place);
-    CADRE_ASSERT(place <= strategy->variables->count);
-    cadre_variable **at = &strategy->variables->list[place];
-    memmove(at + 1, at, (strategy->variables->count - place) * sizeof *at);
-    *at = variable;
-    strategy->variables->count++;
-    return CADRE_OK;
-}
 
 cadre_status variable_create_in(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
@@ -424,20 +324,81 @@ cadre_status variable_create_in(
         return variable_elsewhere()->create(plan, ret_variable, error);
     }
     CADRE_TRY(variable_new(plan, &variable, error));
-    cadre_status status = initialize(strategy, variable, &plan->options->initializer, error);
+    strategy->variables->created++;
+    cadre_status status = initialize(plan, variable, error);
     if (status == CADRE_OK) {
-        status = keep_variable(strategy, variable, error);
+        status = variables_room(strategy, error);
     }
     if (status != CADRE_OK) {
+        strategy->variables->created--;
         outside_drop(strategy, variable->components[0].value);
-        variable_free(variable);
+        variable_give_up(variable);
         return status;
     }
+    variables_put(strategy, variable);
+    variable->origin.handed = true;
     *ret_variable = variable;
     return CADRE_OK;
 }
 
+/* In cross-replica context, under the first of its names that is free. */
+static cadre_status create_across(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    const cadre_strategy *strategy = plan->strategy;
+    struct variable_plan named = *plan;
+    char name[LIMIT_NAME_BYTES];
+    cadre_variable *existing = NULL;
+    bool elsewhere = false;
+    CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
+    if (elsewhere && variable_known(strategy, plan->name) != NULL) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "a variable '%s' exists in this strategy; give the new one another name", plan->name);
+    }
+    if (elsewhere) {
+        return variable_create_in(plan, ret_variable, error);
+    }
+    CADRE_TRY(variable_name_next(strategy, plan->name, name, &existing, error));
+    named.name = name;
+    bool begun = strategy_position(strategy) > 0 && !strategy_warm(strategy);
+    return begun ? variable_create_late(&named, existing, ret_variable, error)
+                 : variable_create_in(&named, ret_variable, error);
+}
+
 /* --- public --- */
+
+/* In the function of a replica. */
+static cadre_status create_asked(cadre_replica *replica, const struct variable_plan *plan,
+    cadre_variable **ret_variable, struct cadre_error *error)
+{
+    bool elsewhere = false;
+    cadre_status status = step_require_here(replica, "cadre_variable_create", error);
+    if (status == CADRE_OK && plan->strategy != replica->strategy) {
+        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "cadre_variable_create: variable '%.64s' was to be created in another strategy than "
+            "that of the replica whose function runs; create it between steps",
+            plan->name == NULL ? "" : plan->name);
+    }
+    if (status == CADRE_OK) {
+        status = variable_check_plan(plan, error);
+    }
+    if (status == CADRE_OK) {
+        status = variable_is_elsewhere(plan, &elsewhere, error);
+    }
+    if (status == CADRE_OK && elsewhere) {
+        status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' lies on parameter servers, and is no part of a step; create it between "
+            "steps",
+            plan->name);
+    }
+    if (status == CADRE_OK) {
+        status = variable_create_asked(replica, plan, ret_variable, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+    }
+    return status;
+}
 
 /* In a closure there is no strategy to enter: what lies on servers is looked up there, and the rest
  * is the program's own. */
@@ -465,13 +426,17 @@ static cadre_status create(
         return create_in_closure(plan, ret_variable, error);
     }
     struct variable_plan placed = *plan;
+    cadre_replica *replica = context_replica();
+    placed.strategy = strategy_is_default(plan->strategy) ? NULL : plan->strategy;
+    if (replica != NULL && placed.strategy != NULL) {
+        return create_asked(replica, &placed, ret_variable, error);
+    }
     CADRE_TRY(plan->strategy == NULL
                   ? context_require_cross("cadre_variable_create", error)
                   : strategy_enter(plan->strategy, "cadre_variable_create", &call, error));
-    placed.strategy = strategy_is_default(plan->strategy) ? NULL : plan->strategy;
     CADRE_TRY(variable_check_plan(&placed, error));
     return placed.strategy == NULL ? plain_create(&placed, ret_variable, error)
-                                   : variable_create_in(&placed, ret_variable, error);
+                                   : create_across(&placed, ret_variable, error);
 }
 
 cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, cadre_dtype dtype,

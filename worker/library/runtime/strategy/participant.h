@@ -125,8 +125,9 @@ struct participant {
 
     /* Fills in its own words of where this task stands. */
     void (*tell)(const cadre_strategy *strategy, struct point *point);
-    /* On every replica: the state of `rank` does not fit; why. `differs`: this task's does not,
-     * either. */
+    /* On every replica: the state of `rank` has another layout than that of some who are to get
+     * it. CADRE_OK: they have less, and will have the rest; else why it does not fit. `differs`:
+     * this task's is another one. */
     cadre_status (*explain)(cadre_strategy *strategy, uint32_t local, uint32_t rank, bool differs,
         struct cadre_error *error);
     /* At rank 0 of a job that goes on from a checkpoint: loads what its program does not hold. */

@@ -130,19 +130,26 @@ static cadre_status change_step(
     return border(status, &error);
 }
 
+cadre_status change_run_step(cadre_strategy *strategy, cadre_replica_function function, void *user,
+    uint32_t n_outputs, cadre_per_replica *ret_outputs[], struct cadre_error *error)
+{
+    CADRE_ASSERT(!strategy->changes);
+    strategy->changes = true;
+    cadre_status status =
+        run_entered(strategy, function, user, NULL, n_outputs, ret_outputs, error);
+    strategy->changes = false;
+    return status;
+}
+
 static cadre_status change_in_a_step(
     const struct change *change, cadre_per_replica **ret_outputs, struct cadre_error *error)
 {
     cadre_per_replica *outputs = NULL;
     struct stepping stepping = {.change = change, .outputs = ret_outputs != NULL};
     uint32_t n_outputs = ret_outputs == NULL || is_single(change) ? 0 : 1;
-    cadre_strategy *strategy = change->strategy;
-    CADRE_ASSERT(!strategy->changes);
-    strategy->changes = true;
     struct cadre_error cause = {0};
     cadre_status status =
-        run_entered(strategy, change_step, &stepping, NULL, n_outputs, &outputs, &cause);
-    strategy->changes = false;
+        change_run_step(change->strategy, change_step, &stepping, n_outputs, &outputs, &cause);
     if (status != CADRE_OK) {
         cadre_tensor_release(stepping.single);
         return change->variable == NULL

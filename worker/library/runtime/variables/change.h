@@ -31,6 +31,10 @@ struct change {
     const void *what;
 };
 
+/* Runs a ledger step of the library's between two of the program's: no place of its loop. */
+cadre_status change_run_step(cadre_strategy *strategy, cadre_replica_function function, void *user,
+    uint32_t n_outputs, cadre_per_replica *ret_outputs[], struct cadre_error *error);
+
 /* *ret_outputs (of each local component) is the caller's to release, and NULL in a task that
  * arrives; `ret_outputs` NULL: they are dropped. */
 cadre_status change_make(

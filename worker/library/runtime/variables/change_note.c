@@ -36,7 +36,8 @@ const char *change_text(const char *function, const cadre_variable *variable, co
         snprintf(text, CHANGE_TEXT_BYTES, "%s()", function);
         return text;
     }
-    snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function, variable_short_name(variable, name),
-        value == NULL ? "" : ", ", value == NULL ? "" : value);
+    snprintf(text, CHANGE_TEXT_BYTES, "%s('%s'%s%s)", function,
+        variable_short_name(variable->name, name), value == NULL ? "" : ", ",
+        value == NULL ? "" : value);
     return text;
 }

@@ -30,8 +30,17 @@ struct variable_component {
     void *delta;  /* on-read: what this replica adds at the end of a step; then what all did */
 };
 
+/* How a strategy's variable came to be (variable_list.h). */
+struct variable_origin {
+    bool late;        /* by a step, or with a state, before the program of this task created it */
+    bool in_function; /* by a replica function: the names of those are rows of their own */
+    bool fresh;       /* of the step at hand, or a state sync under way: it ends with them */
+    bool handed;      /* to the program of this task, by a call in cross-replica context */
+    bool again;       /* it was undone before, and is created once more */
+};
+
 struct cadre_variable {
-    cadre_strategy *strategy; /* NULL: of a regular one */
+    cadre_strategy *strategy; /* NULL: of a regular one, and of one that was undone */
     cadre_kind kind;
     char name[LIMIT_NAME_BYTES];
     cadre_dtype dtype;
@@ -44,12 +53,15 @@ struct cadre_variable {
     bool keep_on_host;
     bool restored;         /* it holds what the checkpoint does that the job goes on from */
     struct served *served; /* its elements are on parameter servers; NULL: here */
-    enum tensor_memory_kind memory;  /* of components on the host */
-    struct variable_host *host;      /* NULL: the first component is there itself */
-    struct variable_reset *reset;    /* NULL: it is changed by steps alone */
+    enum tensor_memory_kind memory; /* of components on the host */
+    struct variable_host *host;     /* NULL: the first component is there itself */
+    struct variable_reset *reset;   /* NULL: it is changed by steps alone */
+    struct variable_origin origin;
+    cadre_variable *next;            /* in the list of fresh ones, or of those that were undone */
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
     cadre_tensor *strings;           /* CADRE_STRING: the value; it has no components */
     cadre_tensor *strings_kept;      /* from before this step; NULL: not written */
+    uint32_t room;                   /* for components; strings have none */
     uint32_t component_count;
     /* Of the local replicas; one for all of them when it is aggregating, one when it is regular,
      * none when it is on servers. */
@@ -67,6 +79,8 @@ struct variable_plan {
     struct served *served; /* on servers; NULL: here */
 };
 
+cadre_kind variable_kind_of(const struct variable_plan *plan);
+
 /* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives. Takes
  * plan->served over, also on error. INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
 cadre_status variable_new(
@@ -74,6 +88,9 @@ cadre_status variable_new(
 
 /* NULL is allowed. */
 void variable_free(cadre_variable *variable);
+
+/* Ends all that it holds, but not the memory that the program has the address of. */
+void variable_clear(cadre_variable *variable);
 
 /* Whether there is such a variable: never looks into it, it may be gone. Any thread. */
 bool variable_lives(const cadre_variable *variable);
@@ -151,6 +168,10 @@ struct variables_part {
     cadre_variable **list; /* in order of name */
     uint32_t count;
     uint32_t capacity;
+    cadre_variable **larger; /* of twice the capacity, for the next one; or NULL */
+    uint32_t created;        /* by the program of this task, in cross-replica context */
+    cadre_variable *fresh;   /* a list of them */
+    cadre_variable *undone; /* likewise: in the list above no more, but the program may have them */
 };
 
 /* --- variables that are combined when read. Each replica has a component that is its own; the
@@ -187,13 +208,15 @@ void on_read_join(cadre_variable *variable);
 /* The total came from a checkpoint: the components are what adds up to it (an n-th of a sum). */
 void on_read_spread(cadre_variable *variable);
 
-/* What replica `id`'s component is when the total is `total`. */
+/* What replica `id`'s component is when the total is `total`; the same of a value that holds the
+ * total, and then that part. */
+void on_read_take_part(const cadre_variable *variable, void *value, uint32_t id);
 void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part);
 
 /* The name for a sentence that has little room: of a long one the beginning and the end. Returns
  * `text`. */
 #define VARIABLE_SHORT_BYTES 44
-const char *variable_short_name(const cadre_variable *variable, char text[VARIABLE_SHORT_BYTES]);
+const char *variable_short_name(const char *name, char text[VARIABLE_SHORT_BYTES]);
 
 /* In a step, outside of the collectives that the program asks for: all replicas meet, and sum
  * `count` buffers. `what` stands in the message about one that does something else; `key` must be

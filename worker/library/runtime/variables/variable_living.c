@@ -90,7 +90,9 @@ cadre_status variable_require_living(
     return variable_lives(variable) ? CADRE_OK
                                     : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                                           "%s was called with a variable that is gone: its "
-                                          "strategy has ended, or it was released; call it before",
+                                          "strategy has ended, it was released, or the step that "
+                                          "created it was undone; call it before, and in a replica "
+                                          "function create it in each run",
                                           function);
 }
 

@@ -57,14 +57,19 @@ void on_read_join(cadre_variable *variable)
     }
 }
 
-void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part)
+void on_read_take_part(const cadre_variable *variable, void *value, uint32_t id)
 {
     CADRE_ASSERT(id < variable->strategy->replica_count);
-    memcpy(ret_part, total, variable->bytes);
     if (variable->aggregation == CADRE_AGGREGATION_SUM) {
         numbers_share(
-            ret_part, variable->count, variable->dtype, variable->strategy->replica_count, id);
+            value, variable->count, variable->dtype, variable->strategy->replica_count, id);
     }
+}
+
+void on_read_part(const cadre_variable *variable, const void *total, uint32_t id, void *ret_part)
+{
+    memcpy(ret_part, total, variable->bytes);
+    on_read_take_part(variable, ret_part, id);
 }
 
 void on_read_spread(cadre_variable *variable)
@@ -214,6 +219,7 @@ cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *
 {
     char what[STRATEGY_WHAT_BYTES];
     char name[VARIABLE_SHORT_BYTES];
-    snprintf(what, sizeof what, "an update of variable '%s'", variable_short_name(variable, name));
+    snprintf(
+        what, sizeof what, "an update of variable '%s'", variable_short_name(variable->name, name));
     return strategy_outside(variable->strategy, what, fold_here, variable, error);
 }

@@ -10,6 +10,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
+#include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_memory.h"
 #include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable_view.h"
@@ -282,6 +283,7 @@ static void end_step(cadre_strategy *strategy, bool restore)
         end_component(variable, &variable->total, restore);
         end_strings(variable, restore);
     }
+    variables_end_births(strategy, restore);
 }
 
 void variables_commit(cadre_strategy *strategy)

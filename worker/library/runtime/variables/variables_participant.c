@@ -10,6 +10,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/variables/variable.h"
+#include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_reset.h"
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
@@ -28,6 +29,8 @@ static void close_part(cadre_strategy *strategy)
     }
     if (part != NULL) {
         part->count = 0;
+        part->fresh = NULL;
+        variables_free_undone(strategy);
     }
 }
 
@@ -37,6 +40,7 @@ static void free_part(cadre_strategy *strategy)
     if (part != NULL) {
         CADRE_ASSERT(part->count == 0);
         free(part->list);
+        free(part->larger);
         free(part);
         strategy->variables = NULL;
     }

@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Variables that are created in a job that is under way: in replica functions and between steps;
+ * the names that they get, and what a step that fails leaves of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "training.h"
+#include "worker/library/runtime/state/manifest_variables.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/variable.h"
+
+#define CREATED_MAX 4
+
+/* What a replica function is to create, in this order, and what it got. */
+struct creating {
+    const char *names[CREATED_MAX];
+    cadre_dtype dtype;
+    uint32_t rank;
+    int64_t dims[2];
+    cadre_variable_options options;
+    bool fails;    /* the step does, when all are created */
+    bool forgives; /* the function does not look at errors of creation */
+    double add;    /* each replica to its component of the first */
+    cadre_variable *got[2][CREATED_MAX];
+};
+
+static cadre_status create_all(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    struct creating *creating = user;
+    uint32_t local = cadre_replica_local_id(replica);
+    (void)inputs;
+    (void)outputs;
+    for (int i = 0; i < CREATED_MAX && creating->names[i] != NULL; i++) {
+        cadre_status status = cadre_variable_create(NULL, creating->names[i], creating->dtype,
+            creating->rank, creating->dims, &creating->options, &creating->got[local][i]);
+        if (status != CADRE_OK && !creating->forgives) {
+            return status;
+        }
+    }
+    if (creating->add != 0) {
+        double *value = cadre_variable_write(replica, creating->got[local][0]);
+        *value += creating->add;
+    }
+    return creating->fails ? cadre_fail(CADRE_DATA_LOSS, "the step is to fail") : CADRE_OK;
+}
+
+static cadre_status run(cadre_strategy *strategy, struct creating *creating)
+{
+    return cadre_run(strategy, create_all, creating, NULL, 0, NULL);
+}
+
+static cadre_variable *create(cadre_strategy *strategy, const char *name, double value)
+{
+    const cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = value}};
+    cadre_variable *variable;
+    assert_public_ok(
+        cadre_variable_create(strategy, name, CADRE_F64, 0, NULL, &options, &variable));
+    return variable;
+}
+
+static double value_of(const cadre_variable *variable)
+{
+    const double *value = cadre_variable_read(NULL, variable);
+    assert_non_null(value);
+    return *value;
+}
+
+/* --- in a replica function --- */
+
+static void a_function_creates_once(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct creating creating = {.names = {"m", "n"},
+        .dtype = CADRE_F64,
+        .options = {.initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3}},
+        .add = 1};
+    for (int i = 0; i < 4; i++) {
+        assert_public_ok(run(strategy, &creating));
+        cadre_variable *m = training_find(strategy, "m");
+        assert_non_null(m);
+        assert_ptr_equal(creating.got[0][0], m);
+        assert_ptr_equal(creating.got[1][0], m);
+        assert_ptr_equal(creating.got[0][1], training_find(strategy, "n"));
+        assert_true(value_of(m) == 4 + i);
+        assert_true(value_of(creating.got[0][1]) == 3);
+    }
+    cadre_strategy_release(strategy);
+}
+
+static void names_in_a_function_are_a_row(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *outside = create(strategy, "w", 1);
+    struct creating creating = {.names = {"w", "x", "w", "w"}, .dtype = CADRE_F64};
+    for (int i = 0; i < 3; i++) {
+        assert_public_ok(run(strategy, &creating));
+        assert_string_equal(cadre_variable_name(creating.got[0][0]), "w_1");
+        assert_string_equal(cadre_variable_name(creating.got[1][1]), "x");
+        assert_string_equal(cadre_variable_name(creating.got[0][2]), "w_2");
+        assert_string_equal(cadre_variable_name(creating.got[1][3]), "w_3");
+    }
+    assert_ptr_equal(training_find(strategy, "w"), outside);
+    assert_string_equal(cadre_variable_name(create(strategy, "w", 0)), "w_4");
+    creating.names[0] = "x"; /* other calls: those that are the same give the same */
+    assert_public_ok(run(strategy, &creating));
+    assert_string_equal(cadre_variable_name(creating.got[0][0]), "x");
+    assert_string_equal(cadre_variable_name(creating.got[0][1]), "x_1");
+    assert_string_equal(cadre_variable_name(creating.got[0][2]), "w_1");
+    assert_string_equal(cadre_variable_name(creating.got[0][3]), "w_2");
+    cadre_strategy_release(strategy);
+}
+
+static void a_step_that_fails_creates_nothing(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "w", 1);
+    struct creating creating = {.names = {"m"}, .dtype = CADRE_F64, .fails = true, .add = 5};
+    uint64_t layout = strategy->variables->count;
+    assert_public_error(run(strategy, &creating), CADRE_DATA_LOSS, "the step is to fail");
+    cadre_variable *undone = creating.got[0][0];
+    assert_null(training_find(strategy, "m"));
+    assert_int_equal(strategy->variables->count, layout);
+    assert_string_equal(cadre_variable_name(undone), "");
+    assert_null(cadre_variable_read(NULL, undone));
+    assert_non_null(strstr(cadre_error_message(), "the step that created it was undone"));
+    creating.fails = false;
+    assert_public_ok(run(strategy, &creating));
+    assert_ptr_equal(creating.got[0][0], undone); /* the same again, from its initial value */
+    assert_string_equal(cadre_variable_name(undone), "m");
+    assert_true(value_of(undone) == 5);
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status read_undone(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    return cadre_variable_read(replica, user) == NULL ? CADRE_FAILED_PRECONDITION : CADRE_OK;
+}
+
+static void what_was_undone_is_refused(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct creating creating = {.names = {"m"}, .dtype = CADRE_F64, .fails = true};
+    assert_public_error(run(strategy, &creating), CADRE_DATA_LOSS, "to fail");
+    assert_public_error(cadre_run(strategy, read_undone, creating.got[0][0], NULL, 0, NULL),
+        CADRE_FAILED_PRECONDITION, "create it in each run");
+    creating.rank = 1; /* the name, as another variable */
+    creating.dims[0] = 2;
+    creating.fails = false;
+    assert_public_ok(run(strategy, &creating));
+    assert_int_equal(cadre_variable_count(creating.got[1][0]), 2);
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status refuse(void *values, int64_t count, cadre_dtype dtype, void *user)
+{
+    (void)values;
+    (void)count;
+    (void)dtype;
+    (void)user;
+    return cadre_fail(CADRE_DATA_LOSS, "no value today");
+}
+
+static void an_initial_value_that_fails_fails_the_step(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct creating creating = {.names = {"m", "n"},
+        .dtype = CADRE_F64,
+        .options = {.initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = refuse}}};
+    assert_public_error(run(strategy, &creating), CADRE_DATA_LOSS, "no value today");
+    creating.forgives = true;
+    assert_public_error(run(strategy, &creating), CADRE_DATA_LOSS, "no value today");
+    assert_null(training_find(strategy, "m"));
+    assert_null(training_find(strategy, "n"));
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status nested(void *values, int64_t count, cadre_dtype dtype, void *user)
+{
+    cadre_variable *variable;
+    (void)values;
+    (void)count;
+    (void)dtype;
+    (void)user;
+    return cadre_variable_create(NULL, "inner", CADRE_F64, 0, NULL, NULL, &variable);
+}
+
+static void an_initializer_creates_no_variable(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct creating creating = {.names = {"m"},
+        .dtype = CADRE_F64,
+        .options = {.initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = nested}}};
+    assert_public_error(run(strategy, &creating), CADRE_FAILED_PRECONDITION,
+        "cadre_variable_create was called outside of a replica function");
+    cadre_strategy_release(strategy);
+}
+
+static void what_is_there_must_be_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        struct creating other;
+        const char *part;
+    } rows[] = {
+        {{.dtype = CADRE_F32}, "'m' was created f64 [2] before, and is asked for f32 [2]"},
+        {{.dtype = CADRE_F64, .dims = {3}}, "asked for f64 [3]"},
+        {{.dtype = CADRE_F64, .options = {.aggregation = CADRE_AGGREGATION_SUM}}, "asked for SUM"},
+        {{.dtype = CADRE_F64, .options = {.synchronization = CADRE_SYNC_ON_READ}},
+            "asked for combined when read"},
+        {{.dtype = CADRE_F64, .options = {.keep_on_host = true}}, "asked for on the host"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cadre_strategy *strategy = training_strategy(2);
+        struct creating first = {.names = {"m"}, .dtype = CADRE_F64, .rank = 1, .dims = {2}};
+        struct creating other = rows[i].other;
+        other.names[0] = "m";
+        other.rank = 1;
+        other.dims[0] = other.dims[0] == 0 ? 2 : other.dims[0];
+        assert_public_ok(run(strategy, &first));
+        assert_public_error(run(strategy, &other), CADRE_INVALID_ARGUMENT, rows[i].part);
+        assert_public_ok(run(strategy, &first)); /* as before */
+        cadre_strategy_release(strategy);
+    }
+}
+
+static cadre_status one_creates(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_variable *variable;
+    (void)inputs;
+    (void)outputs;
+    const char *const *names = user;
+    const char *name = names[cadre_replica_id(replica)];
+    return name == NULL ? CADRE_OK
+                        : cadre_variable_create(NULL, name, CADRE_F64, 0, NULL, NULL, &variable);
+}
+
+static void replicas_create_the_same(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    const char *names[2] = {"m", "n"};
+    assert_public_error(cadre_run(strategy, one_creates, names, NULL, 0, NULL),
+        CADRE_INVALID_ARGUMENT, "cadre_variable_create('n', f64 [], NONE)");
+    names[1] = NULL;
+    assert_public_error(cadre_run(strategy, one_creates, names, NULL, 0, NULL),
+        CADRE_INVALID_ARGUMENT, "the replicas disagree");
+    names[1] = "m";
+    assert_public_ok(cadre_run(strategy, one_creates, names, NULL, 0, NULL));
+    assert_null(training_find(strategy, "n"));
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status differ_in_it(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_variable *variable;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(cadre_variable_create(NULL, "late", CADRE_F64, 0, NULL, NULL, &variable));
+    if (cadre_strategy_position(cadre_replica_strategy(replica)) > 0) {
+        *(double *)cadre_variable_write(replica, variable) = cadre_replica_id(replica);
+    }
+    return CADRE_OK;
+}
+
+static void what_was_created_late_is_compared(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "early", 1);
+    cadre_status status = CADRE_OK;
+    for (int i = 0; status == CADRE_OK && i < 1000; i++) {
+        status = cadre_run(strategy, differ_in_it, NULL, NULL, 0, NULL);
+    }
+    assert_int_equal(status, CADRE_DATA_LOSS);
+    assert_non_null(strstr(cadre_error_message(), "variable 'late'"));
+    cadre_strategy_release(strategy);
+}
+
+/* --- kinds --- */
+
+static cadre_status count_twice(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    const cadre_variable_options summed = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 10},
+        .synchronization = CADRE_SYNC_ON_READ,
+        .aggregation = CADRE_AGGREGATION_SUM};
+    cadre_variable *variable;
+    cadre_tensor *two;
+    CADRE_TRY(cadre_variable_create(NULL, "seen", CADRE_I64, 0, NULL, &summed, &variable));
+    CADRE_TRY(cadre_tensor_from_i64(2, &two));
+    cadre_status status = cadre_variable_assign(replica, variable, CADRE_ASSIGN_ADD, two);
+    cadre_tensor_release(two);
+    if (status == CADRE_OK &&
+        *(const int64_t *)cadre_variable_read(replica, variable) != *(const int64_t *)user) {
+        return cadre_fail(CADRE_INTERNAL, "it is another number");
+    }
+    return status;
+}
+
+static void combined_when_read(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    for (int64_t steps = 1; steps < 4; steps++) {
+        int64_t own = 10 + 2 * steps;
+        assert_public_ok(cadre_run(strategy, count_twice, &own, NULL, 0, NULL));
+        cadre_variable *seen = training_find(strategy, "seen");
+        assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, seen), 2 * own);
+    }
+    cadre_strategy_release(strategy);
+}
+
+static void central_storage_creates_late(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy;
+    static const char *const devices[] = {"CPU:0", "CPU:1"};
+    cadre_strategy_release(training_strategy(1));
+    assert_public_ok(cadre_strategy_central_storage(devices, 2, "CPU:0", &strategy));
+    struct creating creating = {.names = {"m"},
+        .dtype = CADRE_F64,
+        .options = {.initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3},
+            .aggregation = CADRE_AGGREGATION_SUM}};
+    for (int i = 0; i < 2; i++) {
+        assert_public_ok(run(strategy, &creating));
+        assert_int_equal(cadre_variable_kind(creating.got[1][0]), CADRE_VARIABLE_AGGREGATING);
+        assert_int_equal(cadre_variable_components(creating.got[0][0]), 1);
+        assert_true(value_of(creating.got[1][0]) == 3);
+    }
+    assert_true(value_of(create(strategy, "c", 4)) == 4);
+    cadre_strategy_release(strategy);
+}
+
+static void strings_are_created_late(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    struct creating creating = {.names = {"words"}, .dtype = CADRE_STRING, .rank = 1, .dims = {2}};
+    assert_public_ok(run(strategy, &creating));
+    const cadre_string *words = cadre_variable_read(NULL, creating.got[0][0]);
+    assert_int_equal(words[1].size, 0);
+    creating.fails = true;
+    creating.names[0] = "more";
+    assert_public_error(run(strategy, &creating), CADRE_DATA_LOSS, "to fail");
+    creating.fails = false;
+    assert_public_ok(run(strategy, &creating));
+    assert_int_equal(cadre_variable_components(creating.got[1][0]), 1);
+    cadre_strategy_release(strategy);
+}
+
+static void metrics_are_created_late(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_metric *metric;
+    double result = -1;
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
+    assert_public_ok(cadre_metric_create(strategy, CADRE_METRIC_MEAN, "loss", NULL, &metric));
+    assert_int_equal(cadre_strategy_position(strategy), 2);
+    assert_public_ok(cadre_metric_reset(metric)); /* a step, too */
+    assert_int_equal(cadre_strategy_position(strategy), 3);
+    assert_public_ok(cadre_metric_result(NULL, metric, &result));
+    assert_true(result == 0);
+    cadre_metric_release(metric);
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status count_in_metric(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    cadre_metric *metric = NULL;
+    cadre_tensor *values = NULL;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    CADRE_TRY(cadre_metric_create(NULL, CADRE_METRIC_SUM, "rows", NULL, &metric));
+    CADRE_TRY(cadre_tensor_from_f32(2, &values));
+    cadre_status status = cadre_metric_update(replica, metric, values, NULL, NULL);
+    cadre_tensor_release(values);
+    cadre_metric_release(metric);
+    return status;
+}
+
+static void functions_create_metrics(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    for (int steps = 1; steps < 4; steps++) {
+        assert_public_ok(cadre_run(strategy, count_in_metric, NULL, NULL, 0, NULL));
+        assert_true(value_of(training_find(strategy, "rows")) == 4 * steps);
+    }
+    cadre_strategy_release(strategy);
+}
+
+/* --- with values of a file --- */
+
+static void a_restored_value_comes_first(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "m", 8);
+    create(strategy, "seen", 6);
+    test_path(path, training_folder(), "values.safetensors");
+    assert_public_ok(cadre_export(strategy, path, NULL, 0));
+    cadre_strategy_release(strategy);
+    strategy = training_strategy(2);
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    struct creating creating = {.names = {"m", "fresh"}, .dtype = CADRE_F64, .add = 1};
+    struct creating summed = {.names = {"seen"},
+        .dtype = CADRE_F64,
+        .options = {.synchronization = CADRE_SYNC_ON_READ, .aggregation = CADRE_AGGREGATION_SUM},
+        .add = 1};
+    assert_public_ok(run(strategy, &creating));
+    assert_true(value_of(creating.got[0][0]) == 9);
+    assert_true(value_of(creating.got[0][1]) == 0);
+    assert_public_ok(run(strategy, &summed));
+    assert_true(value_of(summed.got[1][0]) == 8); /* its total, and what both have added */
+    cadre_strategy_release(strategy);
+
+    strategy = training_strategy(2); /* of another shape there */
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    creating = (struct creating){.names = {"m"}, .dtype = CADRE_F64, .rank = 1, .dims = {2}};
+    assert_public_error(run(strategy, &creating), CADRE_INVALID_ARGUMENT, "'m'");
+    cadre_strategy_release(strategy);
+}
+
+static void what_a_manifest_says_is_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"7", "\"\"", "\"f32\"", "\"f32 -\"", "\"f31 - NONE\"",
+        "\"f32 -1 NONE\"", "\"f32 2x NONE\"", "\"f32 2xx3 NONE\"", "\"f32 2y NONE\"",
+        "\"f32 99999999999999999999 NONE\"", "\"f32 1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1 NONE\"",
+        "\"f32 - ALL\"", "\"f32 - NONE later\"", "\"string 2 NONE on_read\""};
+    char text[256];
+    bool made = false;
+    struct cadre_error error = {0};
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "there", 1);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(text, sizeof text, "{\"variables\": {\"v\": %s}}", wrong[i]);
+        assert_error(manifest_make_variables(strategy, text, strlen(text), &made, &error),
+            CADRE_INVALID_ARGUMENT, &error, "'v' is not whole");
+        assert_false(made);
+    }
+    snprintf(text, sizeof text,
+        "{\"variables\": {\"there\": \"f32 - NONE\", \"v\": \"i64 2x3 SUM on_read\", "
+        "\"w\": \"f32 - NONE keep_on_host in_function\"}}");
+    assert_ok(manifest_make_variables(strategy, text, strlen(text), &made, &error), &error);
+    assert_true(made);
+    const cadre_variable *v = training_find(strategy, "v");
+    assert_int_equal(v->kind, CADRE_VARIABLE_SYNC_ON_READ);
+    assert_int_equal(v->dims[1], 3);
+    assert_true(training_find(strategy, "w")->origin.in_function);
+    variables_restore(strategy); /* nothing came */
+    assert_null(training_find(strategy, "v"));
+    assert_int_equal(strategy->variables->count, 1);
+    cadre_strategy_release(strategy);
+}
+
+/* --- between steps --- */
+
+static void a_creation_between_steps_is_a_step(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    create(strategy, "w", 1);
+    assert_int_equal(cadre_strategy_position(strategy), 0);
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
+    cadre_variable *late = create(strategy, "late", 7);
+    assert_int_equal(cadre_strategy_position(strategy), 2);
+    assert_true(value_of(late) == 7);
+    assert_int_equal(cadre_variable_components(late), 2);
+    assert_string_equal(cadre_variable_name(create(strategy, "late", 8)), "late_1");
+    assert_string_equal(cadre_variable_name(create(strategy, "w", 8)), "w_1");
+    assert_int_equal(cadre_strategy_position(strategy), 4);
+    assert_true(value_of(late) == 7);
+    cadre_strategy_release(strategy);
+}
+
+static void one_that_fails_between_steps_is_none(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *variable;
+    const cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = refuse}};
+    assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
+    assert_public_error(
+        cadre_variable_create(strategy, "v", CADRE_F64, 0, NULL, &options, &variable),
+        CADRE_DATA_LOSS, "'v' was not created: ");
+    assert_null(variable);
+    assert_int_equal(cadre_strategy_position(strategy), 1);
+    assert_string_equal(cadre_variable_name(create(strategy, "v", 8)), "v");
+    cadre_strategy_release(strategy);
+}
+
+static void equal_names_are_made_unique(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    cadre_variable *other;
+    char name[128];
+    uint8_t mine = 0;
+    assert_string_equal(cadre_variable_name(create(strategy, "v", 1)), "v");
+    assert_string_equal(cadre_variable_name(create(strategy, "v_1", 1)), "v_1");
+    assert_string_equal(cadre_variable_name(create(strategy, "v", 1)), "v_2");
+    assert_string_equal(cadre_variable_name(create(strategy, "v_1", 1)), "v_1_1");
+    assert_public_ok(cadre_state_register(strategy, "s", &mine, 1));
+    assert_public_error(
+        cadre_variable_create(strategy, "state/s", CADRE_F64, 0, NULL, NULL, &other),
+        CADRE_ALREADY_EXISTS, "registered state");
+    memset(name, 'n', 127);
+    name[127] = '\0';
+    assert_string_equal(cadre_variable_name(create(strategy, name, 1)), name);
+    assert_public_error(cadre_variable_create(strategy, name, CADRE_F64, 0, NULL, NULL, &other),
+        CADRE_INVALID_ARGUMENT, "more than 127 bytes");
+    cadre_strategy_release(strategy);
+}
+
+static cadre_status create_in_merge(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+    cadre_per_replica *outputs[], void *user)
+{
+    cadre_variable *variable;
+    (void)inputs;
+    (void)outputs;
+    (void)user;
+    return cadre_variable_create(strategy, "m", CADRE_F64, 0, NULL, NULL, &variable);
+}
+
+static cadre_status merge(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    return cadre_merge_call(replica, create_in_merge, user, NULL, 0, 0, NULL);
+}
+
+static void merge_calls_create_none(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    assert_public_error(cadre_run(strategy, merge, NULL, NULL, 0, NULL), CADRE_FAILED_PRECONDITION,
+        "inside the function of cadre_merge_call");
+    assert_null(training_find(strategy, "m"));
+    cadre_strategy_release(strategy);
+}
+
+static void many_are_created(void **state)
+{
+    (void)state;
+    cadre_strategy *strategy = training_strategy(2);
+    char names[100][16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(names[i], sizeof names[i], "m%d", (i * 37) % 100);
+        struct creating creating = {.names = {names[i], "same", names[i]}, .dtype = CADRE_F64};
+        creating.fails = i % 3 == 0;
+        assert_int_equal(run(strategy, &creating), creating.fails ? CADRE_DATA_LOSS : CADRE_OK);
+        creating.fails = false;
+        assert_public_ok(run(strategy, &creating));
+    }
+    assert_int_equal(strategy->variables->count, 201);
+    cadre_strategy_release(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_function_creates_once),
+        cmocka_unit_test(names_in_a_function_are_a_row),
+        cmocka_unit_test(a_step_that_fails_creates_nothing),
+        cmocka_unit_test(what_was_undone_is_refused),
+        cmocka_unit_test(an_initial_value_that_fails_fails_the_step),
+        cmocka_unit_test(an_initializer_creates_no_variable),
+        cmocka_unit_test(what_is_there_must_be_the_same),
+        cmocka_unit_test(replicas_create_the_same),
+        cmocka_unit_test(what_was_created_late_is_compared),
+        cmocka_unit_test(combined_when_read),
+        cmocka_unit_test(central_storage_creates_late),
+        cmocka_unit_test(strings_are_created_late),
+        cmocka_unit_test(metrics_are_created_late),
+        cmocka_unit_test(functions_create_metrics),
+        cmocka_unit_test(a_restored_value_comes_first),
+        cmocka_unit_test(what_a_manifest_says_is_checked),
+        cmocka_unit_test(a_creation_between_steps_is_a_step),
+        cmocka_unit_test(one_that_fails_between_steps_is_none),
+        cmocka_unit_test(equal_names_are_made_unique),
+        cmocka_unit_test(merge_calls_create_none),
+        cmocka_unit_test(many_are_created),
+    };
+    return cmocka_run_group_tests_name("late", tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a variable begins with: what the checkpoint holds of it that the job goes on from, or the
+ * file that its program has named, or its initial value. The first task knows it, and tells it. */
+#ifndef CADRE_RUNTIME_FIRST_VALUE_H
+#define CADRE_RUNTIME_FIRST_VALUE_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "worker/library/runtime/variables/variable.h"
+
+struct restoration;
+
+struct first_value {
+    const cadre_initializer *initializer;
+    struct restoration *from; /* holds it; NULL: another place does */
+    bool restored;            /* it is what a checkpoint holds */
+    cadre_tensor *strings;    /* owned; of a variable of strings that is restored, at the first task
+                               */
+    struct cadre_error own;   /* why it could not be made here; code OK: it could */
+};
+
+/* Where it is to come from. INVALID_ARGUMENT: that holds another one of this name. */
+cadre_status first_value_find(
+    const cadre_variable *variable, struct first_value *value, struct cadre_error *error);
+
+/* Into `values`, in the host's memory; `value->own` is why not. */
+cadre_status first_value_evaluate(
+    const cadre_variable *variable, struct first_value *value, void *values);
+
+/* Whether each replica has a component that gets it. */
+bool first_value_is_shared(const cadre_variable *variable);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/variables/variable_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct variables_part *part = strategy->variables;
+    CADRE_ASSERT(part->count <= part->capacity);
+    if (part->count < part->capacity || part->larger != NULL) {
+        return CADRE_OK;
+    }
+    uint32_t capacity = part->capacity == 0 ? 16 : part->capacity * 2;
+    part->larger = malloc(capacity * sizeof(cadre_variable *));
+    return part->larger != NULL ? CADRE_OK
+                                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                                      "no memory for %u variables", part->count + 1);
+}
+
+static void grow(struct variables_part *part)
+{
+    CADRE_ASSERT(part->larger != NULL);
+    if (part->count > 0) {
+        memcpy(part->larger, part->list, part->count * sizeof(cadre_variable *));
+    }
+    free(part->list);
+    part->list = part->larger;
+    part->larger = NULL;
+    part->capacity = part->capacity == 0 ? 16 : part->capacity * 2;
+}
+
+void variables_put(cadre_strategy *strategy, cadre_variable *variable)
+{
+    struct variables_part *part = strategy->variables;
+    uint32_t place = 0;
+    bool there = variable_place(strategy, variable->name, &place);
+    CADRE_ASSERT(!there);
+    if (part->count == part->capacity) {
+        grow(part);
+    }
+    cadre_variable **at = &part->list[place];
+    memmove(at + 1, at, (part->count - place) * sizeof *at);
+    *at = variable;
+    part->count++;
+}
+
+static bool is_in(
+    const cadre_strategy *strategy, const cadre_variable *variable, uint32_t *ret_place)
+{
+    return variable_place(strategy, variable->name, ret_place) &&
+           strategy->variables->list[*ret_place] == variable;
+}
+
+/* A step that failed before all replicas knew of the variable has not put it in. */
+static void take_out(cadre_strategy *strategy, const cadre_variable *variable)
+{
+    struct variables_part *part = strategy->variables;
+    uint32_t place = 0;
+    if (is_in(strategy, variable, &place)) {
+        cadre_variable **at = &part->list[place];
+        part->count--;
+        memmove(at, at + 1, (part->count - place) * sizeof *at);
+    }
+}
+
+void variable_is_fresh(cadre_strategy *strategy, cadre_variable *variable)
+{
+    CADRE_ASSERT(!variable->origin.fresh);
+    variable->origin.fresh = true;
+    variable->next = strategy->variables->fresh;
+    strategy->variables->fresh = variable;
+}
+
+/* --- undone ones --- */
+
+static void lay_aside(cadre_variable *variable)
+{
+    cadre_strategy *strategy = variable->strategy;
+    CADRE_ASSERT(strategy != NULL);
+    variable_clear(variable);
+    variable->strategy = NULL; /* who has its address is refused by that */
+    variable->origin = (struct variable_origin){.again = true};
+    variable->next = strategy->variables->undone;
+    strategy->variables->undone = variable;
+}
+
+cadre_variable *variables_wake(
+    const struct variable_plan *plan, cadre_kind kind, uint32_t components)
+{
+    if (plan->strategy == NULL) {
+        return NULL;
+    }
+    cadre_variable **at = &plan->strategy->variables->undone;
+    for (; *at != NULL; at = &(*at)->next) {
+        cadre_variable *variable = *at;
+        if (strcmp(variable->name, plan->name) == 0 && variable->kind == kind &&
+            variable->room == components) {
+            *at = variable->next;
+            memset(variable, 0, sizeof *variable);
+            variable->origin.again = true;
+            return variable;
+        }
+    }
+    return NULL;
+}
+
+void variable_give_up(cadre_variable *variable)
+{
+    if (variable != NULL && variable->origin.again) {
+        lay_aside(variable);
+    } else {
+        variable_free(variable);
+    }
+}
+
+/* --- the end of what was under way --- */
+
+void variables_end_births(cadre_strategy *strategy, bool restore)
+{
+    struct variables_part *part = strategy->variables;
+    while (part->fresh != NULL) {
+        cadre_variable *variable = part->fresh;
+        part->fresh = variable->next;
+        variable->next = NULL;
+        variable->origin.fresh = false;
+        uint32_t place = 0;
+        CADRE_ASSERT(restore || is_in(strategy, variable, &place));
+        if (restore) {
+            take_out(strategy, variable);
+            lay_aside(variable);
+        }
+    }
+}
+
+void variables_free_undone(cadre_strategy *strategy)
+{
+    struct variables_part *part = strategy->variables;
+    while (part->undone != NULL) {
+        cadre_variable *variable = part->undone;
+        part->undone = variable->next;
+        free(variable);
+    }
+}
