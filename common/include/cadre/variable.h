@@ -150,7 +150,8 @@ typedef struct cadre_variable_options {
  * In a job that goes on from a checkpoint nothing is evaluated before the first step: the variable
  * begins with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
  * DATA_LOSS). What it holds and the program has not created by then stays in the job's state, as
- * that of a job does which is joined, and later checkpoints have it.
+ * that of a job does which is joined, and later checkpoints have it; but in a job with parameter
+ * servers, where it may be about to be created on those.
  * After cadre_restore (cadre/restore.h) it begins with what that file holds of it, if it does: one
  * that is created late while the first task is one that has restored it.
  * `name`: 1 to 127 bytes of printable ASCII, also with its number. ALREADY_EXISTS: a registered

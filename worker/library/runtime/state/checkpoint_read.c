@@ -12,6 +12,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/state/checkpoint_sum.h"
 #include "worker/library/runtime/state/manifest_variables.h"
+#include "worker/library/runtime/strategy/strategy.h"
 
 #define NO_BLOCK SIZE_MAX
 
@@ -359,6 +360,9 @@ cadre_status checkpoint_reader_make_variables(
     CADRE_FREE_AT_EXIT char *text = NULL;
     size_t bytes = 0;
     bool made = false;
+    if (strategy->kind == STRATEGY_PARAMETER_SERVER) {
+        return CADRE_OK; /* what is not there may be about to be created on servers */
+    }
     CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
     CADRE_TRY(manifest_make_variables(strategy, text, bytes, &made, error));
     return made ? checkpoint_reader_follow(reader, strategy, error) : CADRE_OK;

@@ -30,7 +30,8 @@ void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allow
 cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     const struct cadre_strategy *strategy, struct cadre_error *error);
 
-/* Makes the variables that it holds, and that the strategy lacks. */
+/* Makes the variables that it holds, and that the strategy lacks; in a job with parameter servers
+ * none. */
 cadre_status checkpoint_reader_make_variables(
     struct checkpoint_reader *reader, struct cadre_strategy *strategy, struct cadre_error *error);
 
