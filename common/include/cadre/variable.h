@@ -127,7 +127,7 @@ typedef struct cadre_variable_options {
     /* Of one on servers; of others it means nothing. NULL: the strategy's. */
     const cadre_partitioner *partitioner;
     /* Likewise: what servers make of gradients; f32 and f64 only. */
-    cadre_optimizer optimizer;
+    cadre_optimizer_options optimizer;
 } cadre_variable_options;
 
 /* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in

@@ -129,7 +129,7 @@ static void create(cadre_strategy *strategy, const struct settings *settings)
     cadre_variable *bias;
     const int64_t table_dims[2] = {settings->rows, WIDTH};
     const int64_t bias_dims[1] = {1};
-    const cadre_optimizer adagrad = {.kind = CADRE_OPTIMIZER_ADAGRAD,
+    const cadre_optimizer_options adagrad = {.kind = CADRE_OPTIMIZER_ADAGRAD,
         .rate = settings->rate,
         .initial_accumulator = 1e-5}; /* gradients of a mean are small */
     const cadre_variable_options of_table = {.optimizer = adagrad,

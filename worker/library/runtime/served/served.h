@@ -130,7 +130,7 @@ const char *served_part_name(const char *name, const struct store_training *trai
     char ret_name[SAFETENSORS_NAME_BYTES]);
 
 /* What a program asked for, with the defaults. INVALID_ARGUMENT names the field. */
-cadre_status training_of(const cadre_optimizer *optimizer, cadre_dtype dtype,
+cadre_status training_of(const cadre_optimizer_options *optimizer, cadre_dtype dtype,
     struct store_training *ret_training, struct cadre_error *error);
 
 extern const struct streamed_ops served_streamed_ops; /* served_stream.c */

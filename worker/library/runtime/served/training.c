@@ -94,7 +94,7 @@ static cadre_status check_numbers(const struct store_training *training, struct 
     return CADRE_OK;
 }
 
-cadre_status training_of(const cadre_optimizer *optimizer, cadre_dtype dtype,
+cadre_status training_of(const cadre_optimizer_options *optimizer, cadre_dtype dtype,
     struct store_training *ret_training, struct cadre_error *error)
 {
     static const enum store_optimizer kinds[] = {[CADRE_OPTIMIZER_NONE] = STORE_NO_OPTIMIZER,
