@@ -67,7 +67,7 @@ static cadre_status learning_rate_make(cadre_optimizer *optimizer, struct cadre_
     }
     snprintf(name, sizeof name, "%s/" LEARNING_RATE, optimizer->name);
     const struct optimizer_variable what = {
-        .name = name, .dtype = CADRE_F64, .initial = optimizer->rule.rate};
+        .name = name, .dtype = CADRE_F64, .initial = optimizer->rule.rate, .may_lack = true};
     return optimizer_variable_create(optimizer, &what, &optimizer->learning_rate, error);
 }
 

@@ -50,6 +50,8 @@ struct optimizer_variable {
     const int64_t *dims;
     double initial;
     const cadre_variable *beside; /* it lies where this one does; NULL: in the host's memory */
+    bool may_lack;                /* a checkpoint may have been written without it */
+    bool counts;
 };
 cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
     const struct optimizer_variable *what, cadre_variable **ret_variable,

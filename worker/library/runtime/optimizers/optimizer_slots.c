@@ -8,11 +8,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
+#include "worker/library/runtime/state/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
-#include "worker/library/runtime/variables/variable_plain.h"
 
 #define UPDATES "updates"
 
@@ -23,19 +22,15 @@ cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = what->initial},
         .colocate_with = what->beside,
         .keep_on_host = what->beside == NULL || what->beside->keep_on_host};
-    if (optimizer->strategy == NULL) {
-        const struct variable_plan plan = {.name = what->name,
-            .dtype = what->dtype,
-            .rank = what->rank,
-            .dims = what->dims,
-            .options = &options};
-        CADRE_TRY(name_check("variable", what->name, error));
-        return plain_create(&plan, ret_variable, error);
-    }
-    cadre_status status = cadre_variable_create(optimizer->strategy, what->name, what->dtype,
-        what->rank, what->dims, &options, ret_variable);
-    return status == CADRE_OK ? status
-                              : cadre_error_set(error, status, "%s", cadre_error_message());
+    const struct variable_plan plan = {.strategy = optimizer->strategy,
+        .name = what->name,
+        .dtype = what->dtype,
+        .rank = what->rank,
+        .dims = what->dims,
+        .options = &options,
+        .may_lack = what->may_lack,
+        .counts = what->counts};
+    return variable_create(&plan, "cadre_optimizer_build", ret_variable, error);
 }
 
 /* --- which variables can be updated --- */
@@ -95,8 +90,12 @@ static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_v
     static const int64_t dims[1] = {1};
     char name[LIMIT_NAME_BYTES + 24];
     snprintf(name, sizeof name, "%s/" UPDATES, variable->name);
-    const struct optimizer_variable what = {
-        .name = name, .dtype = CADRE_I64, .rank = 1, .dims = dims};
+    const struct optimizer_variable what = {.name = name,
+        .dtype = CADRE_I64,
+        .rank = 1,
+        .dims = dims,
+        .may_lack = !optimizer_counts(&optimizer->rule),
+        .counts = true};
     return optimizer_variable_create(optimizer, &what, ret_updates, error);
 }
 

@@ -158,6 +158,7 @@ static uint64_t variable_key(const cadre_variable *variable)
 struct sharing {
     cadre_variable *variable;
     const cadre_initializer *initializer;
+    bool may_lack;             /* in a checkpoint */
     struct restoration *from;  /* holds its value; NULL: another place does */
     bool restored;             /* it begins with what a checkpoint holds */
     cadre_tensor *strings;     /* owned; of the chief: what a variable of strings is restored to */
@@ -192,7 +193,11 @@ static cadre_status evaluate(struct sharing *sharing, void *values)
     cadre_strategy *strategy = variable->strategy;
     sharing->own = (struct cadre_error){0};
     if (sharing->restored) {
-        return evaluate_restored(strategy, sharing, values);
+        cadre_status status = evaluate_restored(strategy, sharing, values);
+        if (status != CADRE_NOT_FOUND || !sharing->may_lack) {
+            return status;
+        }
+        sharing->own = (struct cadre_error){0};
     }
     if (variable->dtype == CADRE_STRING) {
         return CADRE_OK; /* begins empty */
@@ -337,12 +342,15 @@ static cadre_status find_value(
     return CADRE_OK;
 }
 
-static cadre_status initialize(cadre_strategy *strategy, cadre_variable *variable,
-    const cadre_initializer *initializer, struct cadre_error *error)
+static cadre_status initialize(
+    const struct variable_plan *plan, cadre_variable *variable, struct cadre_error *error)
 {
+    cadre_strategy *strategy = plan->strategy;
     cadre_status status = CADRE_OK;
-    struct sharing sharing = {
-        .variable = variable, .initializer = initializer, .replicas = strategy->replica_count};
+    struct sharing sharing = {.variable = variable,
+        .initializer = &plan->options->initializer,
+        .may_lack = plan->may_lack,
+        .replicas = strategy->replica_count};
     CADRE_TRY(find_value(strategy, &sharing, error));
     if (strategy->variables->count == 0) {
         status = checkpoint_probe(strategy, error); /* better than after hours of training */
@@ -424,7 +432,7 @@ cadre_status variable_create_in(
         return variable_elsewhere()->create(plan, ret_variable, error);
     }
     CADRE_TRY(variable_new(plan, &variable, error));
-    cadre_status status = initialize(strategy, variable, &plan->options->initializer, error);
+    cadre_status status = initialize(plan, variable, error);
     if (status == CADRE_OK) {
         status = keep_variable(strategy, variable, error);
     }
@@ -456,8 +464,8 @@ static cadre_status create_in_closure(
                      : plain_create(&own, ret_variable, error);
 }
 
-static cadre_status create(
-    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+cadre_status variable_create(const struct variable_plan *plan, const char *function,
+    cadre_variable **ret_variable, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
     const struct variable_elsewhere *elsewhere = variable_elsewhere();
@@ -465,9 +473,8 @@ static cadre_status create(
         return create_in_closure(plan, ret_variable, error);
     }
     struct variable_plan placed = *plan;
-    CADRE_TRY(plan->strategy == NULL
-                  ? context_require_cross("cadre_variable_create", error)
-                  : strategy_enter(plan->strategy, "cadre_variable_create", &call, error));
+    CADRE_TRY(plan->strategy == NULL ? context_require_cross(function, error)
+                                     : strategy_enter(plan->strategy, function, &call, error));
     placed.strategy = strategy_is_default(plan->strategy) ? NULL : plan->strategy;
     CADRE_TRY(variable_check_plan(&placed, error));
     return placed.strategy == NULL ? plain_create(&placed, ret_variable, error)
@@ -489,7 +496,7 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
         *ret_variable = NULL;
-        status = create(&plan, ret_variable, &error);
+        status = variable_create(&plan, __func__, ret_variable, &error);
     }
     return border(status, &error);
 }

@@ -154,6 +154,7 @@ cadre_status variable_new(
     }
     variable->kind = kind;
     variable->component_count = components;
+    variable->counts = plan->counts;
     cadre_status status = fill_in(variable, plan, error);
     if (status == CADRE_OK) {
         status = allocate(variable, error);
