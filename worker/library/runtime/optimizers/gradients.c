@@ -30,7 +30,7 @@ static cadre_status misfit(const cadre_variable *variable, const cadre_tensor *g
     char is[TENSOR_SHAPE_TEXT_BYTES];
     char wanted[TENSOR_SHAPE_TEXT_BYTES];
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "variable '%s' is %s, and its gradient has %s %s; give one that fits", variable->name,
+        "variable '%s' is %s, and its gradient %s %s; give one that fits", variable->name,
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted), what,
         tensor_shape_text(cadre_tensor_dtype(gradient), cadre_tensor_rank(gradient),
             cadre_tensor_dims(gradient), is));
@@ -50,7 +50,7 @@ static cadre_status check_sparse(
     const cadre_variable *variable, const cadre_sparse *sparse, struct cadre_error *error)
 {
     if (variable->rank == 0 || !dims_are(variable, sparse->values, 1)) {
-        return misfit(variable, sparse->values, "the rows", error);
+        return misfit(variable, sparse->values, "has rows", error);
     }
     if (sparse->rows != CADRE_DIMENSION_ANY && sparse->rows != variable->dims[0]) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -85,7 +85,7 @@ static cadre_status check_one(const cadre_optimizer *optimizer, const struct gra
     if (sparse != NULL) {
         return check_sparse(variable, sparse, error);
     }
-    return dims_are(variable, dense, 0) ? CADRE_OK : misfit(variable, dense, "as it is", error);
+    return dims_are(variable, dense, 0) ? CADRE_OK : misfit(variable, dense, "is", error);
 }
 
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,
