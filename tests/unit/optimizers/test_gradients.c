@@ -116,10 +116,10 @@ static void test_slots_of_other_rows_stay(void **state)
     cadre_tensor_release(begin);
     assert_public_ok(cadre_run(model.strategy, train_rows, &model, NULL, 0, NULL));
     assert_public_ok(cadre_run(model.strategy, train_rows, &model, NULL, 0, NULL));
-    assert_values(momentum, ROWS * WIDTH,
-        (const float[]){-15, -15, 0, 0, 0, 0, -151.5f, -151.5f, -4, 0});
-    assert_values(model.table, ROWS * WIDTH,
-        (const float[]){-25, -25, 0, 0, 0, 0, -252.5f, -252.5f, 0, 0});
+    assert_values(
+        momentum, ROWS * WIDTH, (const float[]){-15, -15, 0, 0, 0, 0, -151.5f, -151.5f, -4, 0});
+    assert_values(
+        model.table, ROWS * WIDTH, (const float[]){-25, -25, 0, 0, 0, 0, -252.5f, -252.5f, 0, 0});
     close_model(&model);
 }
 
@@ -135,8 +135,8 @@ static cadre_status train_vectors(
     cadre_tensor *gradients[VARIABLES] = {NULL};
     const float none[WIDTH] = {0};
     for (int i = 0; i < 2; i++) {
-        gradients[i] = training_f32(
-            WIDTH, cadre_replica_id(replica) == 0 ? model->values + i * WIDTH : none);
+        gradients[i] =
+            training_f32(WIDTH, cadre_replica_id(replica) == 0 ? model->values + i * WIDTH : none);
     }
     cadre_status status = cadre_optimizer_apply(
         replica, model->optimizer, gradients, model->vectors, VARIABLES, &model->options);
@@ -186,9 +186,8 @@ static void test_an_infinite_norm_is_no_number(void **state)
 {
     (void)state;
     const float values[] = {INFINITY, 1, 1, 1};
-    struct model model = open_model(1, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD,
-                                           .rate = 1,
-                                           .clip_global_norm = 1});
+    struct model model = open_model(1,
+        (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD, .rate = 1, .clip_global_norm = 1});
     model.values = values;
     assert_public_ok(cadre_run(model.strategy, train_vectors, &model, NULL, 0, NULL));
     const float *b = cadre_variable_read(NULL, model.vectors[1]);
@@ -201,12 +200,11 @@ static void test_buckets_of_any_size_give_the_same(void **state)
 {
     (void)state;
     const float values[] = {1, 2, 3, 4};
-    struct model model = open_model(2,
-        (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD, .rate = 1});
+    struct model model =
+        open_model(2, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD, .rate = 1});
     model.values = values;
     for (size_t bytes = 0; bytes <= 16; bytes += 4) {
-        model.options.buckets =
-            (cadre_bucket_options){.first_bytes = bytes, .bucket_bytes = bytes};
+        model.options.buckets = (cadre_bucket_options){.first_bytes = bytes, .bucket_bytes = bytes};
         assert_public_ok(cadre_run(model.strategy, train_vectors, &model, NULL, 0, NULL));
     }
     assert_values(model.vectors[0], WIDTH, (const float[]){-5, -10});
@@ -244,8 +242,8 @@ static void assert_mistake(struct mistake mistake, cadre_status wanted, const ch
 static void test_gradients_that_do_not_fit_fail_the_step(void **state)
 {
     (void)state;
-    struct model model = open_model(1, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD,
-                                           .rate = 1});
+    struct model model =
+        open_model(1, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_SGD, .rate = 1});
     const int64_t dims[1] = {WIDTH};
     cadre_variable *other = NULL;
     assert_public_ok(
@@ -258,8 +256,7 @@ static void test_gradients_that_do_not_fit_fail_the_step(void **state)
         "no gradient for any of 1 variables");
     assert_mistake((struct mistake){&model, three, a, {0}}, CADRE_INVALID_ARGUMENT,
         "variable 'a' is f32 [2], and its gradient is f32 [3]");
-    assert_mistake(
-        (struct mistake){&model, whole, a, {0}}, CADRE_INVALID_ARGUMENT, "i32 [2]");
+    assert_mistake((struct mistake){&model, whole, a, {0}}, CADRE_INVALID_ARGUMENT, "i32 [2]");
     assert_mistake((struct mistake){&model, two, other, {0}}, CADRE_FAILED_PRECONDITION,
         "which it has no slots for");
     assert_mistake((struct mistake){&model, two, a, {.values = two, .indices = two}},
@@ -298,27 +295,26 @@ static void test_options_that_do_not_fit_are_refused(void **state)
             CADRE_INVALID_ARGUMENT, mistakes[i].part);
         assert_null(optimizer);
     }
-    assert_public_error(cadre_optimizer_create(strategy, NULL, &optimizer), CADRE_INVALID_ARGUMENT,
-        "options");
+    assert_public_error(
+        cadre_optimizer_create(strategy, NULL, &optimizer), CADRE_INVALID_ARGUMENT, "options");
     cadre_strategy_release(strategy);
 }
 
 static void test_variables_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    struct model model = open_model(1, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_ADAM,
-                                           .rate = 1});
+    struct model model =
+        open_model(1, (cadre_optimizer_options){.kind = CADRE_OPTIMIZER_ADAM, .rate = 1});
     cadre_variable *whole = NULL;
     cadre_variable *counted = NULL;
     cadre_variable *slot = NULL;
-    assert_public_ok(
-        cadre_variable_create(model.strategy, "i", CADRE_I32, 0, NULL, NULL, &whole));
+    assert_public_ok(cadre_variable_create(model.strategy, "i", CADRE_I32, 0, NULL, NULL, &whole));
     assert_public_ok(cadre_variable_create(model.strategy, "n", CADRE_F32, 0, NULL,
         &(cadre_variable_options){.synchronization = CADRE_SYNC_ON_READ}, &counted));
     assert_public_error(cadre_optimizer_build(model.optimizer, &whole, 1), CADRE_INVALID_ARGUMENT,
         "'i' is i32, and optimizers need f32 or f64");
-    assert_public_error(cadre_optimizer_build(model.optimizer, &counted, 1),
-        CADRE_INVALID_ARGUMENT, "'n' is combined when read");
+    assert_public_error(cadre_optimizer_build(model.optimizer, &counted, 1), CADRE_INVALID_ARGUMENT,
+        "'n' is combined when read");
     assert_public_error(cadre_optimizer_build(model.optimizer, (cadre_variable *[]){NULL}, 1),
         CADRE_INVALID_ARGUMENT, "no variable at place 0");
     assert_public_error(cadre_optimizer_slot(model.optimizer, model.table, "momentum", &slot),
