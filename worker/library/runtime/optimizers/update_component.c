@@ -2,6 +2,7 @@
 #include "worker/library/runtime/optimizers/update_component.h"
 
 #include "common/pure/assert.h"
+#include "worker/library/optimizer/terms.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
@@ -23,8 +24,9 @@ cadre_status update_keep(const struct optimized *of, uint32_t local, struct cadr
 
 /* --- elements --- */
 
-/* What an update works on: the values and slots in memory of the host, and what it is by. */
+/* What an update works on: values and slots, all in one memory, and what it is by. */
 struct places {
+    struct device *device; /* whose memory it is; NULL: the host's */
     const struct optimizer_rule *rule;
     double rate;
     uint64_t updates;
@@ -42,14 +44,33 @@ struct run {
     const void *gradient;
 };
 
-/* Either the sums that LAMB needs (`norms`), or the update. */
-static void do_run(
-    const struct places *places, const struct run *run, struct optimizer_norms *norms)
+static cadre_status run_on_device(const struct places *places, const struct run *run, size_t offset,
+    void *const slots[OPTIMIZER_SLOTS], struct cadre_error *error)
+{
+    _Static_assert(OPTIMIZER_SLOTS == CADRE_COUNT_OF(((struct device_update *)0)->slots), "");
+    const struct update_terms terms =
+        optimizer_terms(places->rule, places->rate, places->updates, places->trust);
+    const struct device_update update = {.kind = optimizer_update_kind(places->rule),
+        .dtype = places->dtype,
+        .terms = &terms,
+        .values = places->value + offset,
+        .slots = {slots[0], slots[1], slots[2]},
+        .gradient = run->gradient,
+        .count = run->count};
+    return places->device->ops->update(&update, places->device->compute, error);
+}
+
+/* Either the sums that LAMB needs (`norms`), or the update. Fails on devices alone. */
+static cadre_status do_run(const struct places *places, const struct run *run,
+    struct optimizer_norms *norms, struct cadre_error *error)
 {
     void *slots[OPTIMIZER_SLOTS] = {NULL};
     size_t offset = run->first * cadre_dtype_bytes(places->dtype);
     for (uint32_t i = 0; i < places->slot_count; i++) {
         slots[i] = places->slots[i] + offset;
+    }
+    if (places->device != NULL) {
+        return run_on_device(places, run, offset, slots, error);
     }
     if (norms != NULL) {
         optimizer_norms_add(places->rule, places->dtype, places->updates, run->first, run->count,
@@ -58,11 +79,12 @@ static void do_run(
         optimizer_apply(places->rule, places->dtype, places->rate, places->updates, run->count,
             places->value + offset, run->gradient, slots, places->trust);
     }
+    return CADRE_OK;
 }
 
 /* Rows that follow each other are one run. */
-static void do_rows(const struct places *places, const cadre_variable *variable,
-    const struct optimizer_part *part, struct optimizer_norms *norms)
+static cadre_status do_rows(const struct places *places, const cadre_variable *variable,
+    const struct optimizer_part *part, struct optimizer_norms *norms, struct cadre_error *error)
 {
     const int64_t *rows = cadre_tensor_const_data(part->rows);
     const char *gradient = cadre_tensor_const_data(part->gradient);
@@ -80,46 +102,55 @@ static void do_rows(const struct places *places, const cadre_variable *variable,
         const struct run run = {.first = (size_t)rows[i] * elements,
             .count = (size_t)(next - i) * elements,
             .gradient = gradient + (size_t)i * elements * cadre_dtype_bytes(variable->dtype)};
-        do_run(places, &run, norms);
+        CADRE_TRY(do_run(places, &run, norms, error));
     }
+    return CADRE_OK;
 }
 
-static void do_all(const struct places *places, const cadre_variable *variable,
-    const struct optimizer_part *part, struct optimizer_norms *norms)
+static cadre_status do_all(const struct places *places, const cadre_variable *variable,
+    const struct optimizer_part *part, struct optimizer_norms *norms, struct cadre_error *error)
 {
     if (part->rows != NULL) {
-        do_rows(places, variable, part, norms);
-    } else {
-        const struct run run = {
-            .count = (size_t)variable->count, .gradient = cadre_tensor_const_data(part->gradient)};
-        do_run(places, &run, norms);
+        return do_rows(places, variable, part, norms, error);
     }
+    const struct run run = {
+        .count = (size_t)variable->count, .gradient = cadre_tensor_const_data(part->gradient)};
+    return do_run(places, &run, norms, error);
 }
 
-static void update_places(
-    struct places *places, const cadre_variable *variable, const struct optimizer_part *part)
+static cadre_status update_places(struct places *places, const cadre_variable *variable,
+    const struct optimizer_part *part, struct cadre_error *error)
 {
     places->trust = 1;
     if (places->rule->kind == OPTIMIZER_LAMB) {
         struct optimizer_norms norms = {0};
-        do_all(places, variable, part, &norms);
+        CADRE_ASSERT(places->device == NULL);
+        CADRE_TRY(do_all(places, variable, part, &norms, error));
         places->trust = optimizer_trust(&norms);
     }
-    do_all(places, variable, part, NULL);
+    return do_all(places, variable, part, NULL, error);
 }
 
 /* --- where they are --- */
 
-/* The component of `variable`, and of each slot, opened to be edited in memory of the host. */
+/* The components of the variable and of its slots, each with where it is worked on. */
 struct edits {
     cadre_variable *variables[1 + OPTIMIZER_SLOTS];
     struct variable_component *components[1 + OPTIMIZER_SLOTS];
     void *values[1 + OPTIMIZER_SLOTS];
     uint32_t count;
+    struct device *device; /* that they are worked on in; NULL: the host */
 };
 
-static cadre_status edits_begin(
-    const struct optimized *of, uint32_t local, struct edits *ret_edits, struct cadre_error *error)
+/* The norms of LAMB are sums over all of a variable, in one order: its updates are the host's. */
+static bool is_for_host(
+    const cadre_optimizer *optimizer, const struct variable_component *component)
+{
+    return component->device == NULL || optimizer->rule.kind == OPTIMIZER_LAMB;
+}
+
+static cadre_status edits_begin(cadre_optimizer *optimizer, const struct optimized *of,
+    uint32_t local, struct edits *ret_edits, struct cadre_error *error)
 {
     *ret_edits = (struct edits){.variables = {of->variable}, .count = 0};
     uint32_t wanted = 1;
@@ -128,9 +159,15 @@ static cadre_status edits_begin(
         wanted++;
     }
     for (uint32_t i = 0; i < wanted; i++) {
-        ret_edits->components[i] = variable_component(ret_edits->variables[i], local);
-        CADRE_TRY(component_edit_begin(
-            ret_edits->variables[i], ret_edits->components[i], &ret_edits->values[i], error));
+        struct variable_component *component = variable_component(ret_edits->variables[i], local);
+        ret_edits->components[i] = component;
+        if (is_for_host(optimizer, component)) {
+            CADRE_TRY(component_edit_begin(
+                ret_edits->variables[i], component, &ret_edits->values[i], error));
+        } else {
+            ret_edits->values[i] = component->value;
+            ret_edits->device = component->device;
+        }
         ret_edits->count++;
     }
     return CADRE_OK;
@@ -141,33 +178,31 @@ static cadre_status edits_end(struct edits *edits, cadre_status status, struct c
     for (uint32_t i = 0; i < edits->count; i++) {
         edits->components[i]->writes++;
         variable_wrote(edits->variables[i]);
-        status = component_edit_end(
-            edits->variables[i], edits->components[i], edits->values[i], status, error);
+        if (edits->device == NULL) {
+            status = component_edit_end(
+                edits->variables[i], edits->components[i], edits->values[i], status, error);
+        }
     }
     return status;
 }
 
 static cadre_status update_edits(cadre_optimizer *optimizer, const struct optimizer_part *part,
-    double rate, uint64_t updates, uint32_t local, struct cadre_error *error)
+    struct places *places, struct edits *edits, struct cadre_error *error)
 {
-    struct edits edits;
     struct optimizer_part here = *part;
-    cadre_status status = tensor_on_host(part->gradient, &here.gradient, error);
-    CADRE_TRY(status);
-    status = edits_begin(part->of, local, &edits, error);
-    if (status == CADRE_OK) {
-        struct places places = {.rule = &optimizer->rule,
-            .rate = rate,
-            .updates = updates,
-            .dtype = part->of->variable->dtype,
-            .value = edits.values[0],
-            .slot_count = edits.count - 1};
-        for (uint32_t i = 0; i < places.slot_count; i++) {
-            places.slots[i] = edits.values[1 + i];
-        }
-        update_places(&places, part->of->variable, &here);
+    const cadre_variable *variable = part->of->variable;
+    CADRE_ASSERT(edits->count == 1 + optimizer_slots(&optimizer->rule));
+    places->device = edits->device;
+    places->value = edits->values[0];
+    places->slot_count = edits->count - 1;
+    for (uint32_t i = 0; i < places->slot_count; i++) {
+        places->slots[i] = edits->values[1 + i];
     }
-    status = edits_end(&edits, status, error);
+    if (edits->device != NULL) {
+        return update_places(places, variable, part, error);
+    }
+    CADRE_TRY(tensor_on_host(part->gradient, &here.gradient, error));
+    cadre_status status = update_places(places, variable, &here, error);
     cadre_tensor_release(here.gradient);
     return status;
 }
@@ -176,14 +211,22 @@ cadre_status update_component(cadre_optimizer *optimizer, const struct optimizer
     uint32_t local, struct cadre_error *error)
 {
     struct variable_component *count = variable_component(part->of->updates, local);
+    struct edits edits;
     int64_t *updates = count->value;
     CADRE_ASSERT(count->device == NULL);
     CADRE_ASSERT(part->gradient != NULL);
     CADRE_ASSERT(component_is_updated_by(part->of->variable, local));
     uint64_t before = *updates < 0 ? 0 : (uint64_t)*updates;
-    double rate = optimizer_rate(optimizer, local, before);
-    CADRE_TRY(update_edits(optimizer, part, rate, before, local, error));
+    struct places places = {.rule = &optimizer->rule,
+        .rate = optimizer_rate(optimizer, local, before),
+        .updates = before,
+        .dtype = part->of->variable->dtype};
+    cadre_status status = edits_begin(optimizer, part->of, local, &edits, error);
+    if (status == CADRE_OK) {
+        status = update_edits(optimizer, part, &places, &edits, error);
+    }
+    status = edits_end(&edits, status, error);
     count->writes++;
     *updates = (int64_t)before + 1;
-    return CADRE_OK;
+    return status;
 }
