@@ -168,6 +168,56 @@ static cadre_status learn(
     return status;
 }
 
+/* SAVES, a position: a checkpoint is taken there, and waited for. */
+static void save_where_told(cadre_strategy *strategy)
+{
+    const char *where = getenv("SAVES");
+    if (where != NULL && strtoull(where, NULL, 10) == cadre_strategy_position(strategy)) {
+        CADRE_CHECK(cadre_save(strategy, true));
+    }
+}
+
+/* A program without an optimizer, and the same with one that counts no updates that matter: what
+ * such a checkpoint does not hold begins anew. */
+static cadre_status learn_plainly(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    struct learner *learner = user;
+    CADRE_RELEASE_AT_EXIT(tensor) gradient = dense_gradient(&(const int64_t){1}, 1);
+    return learner->optimizer == NULL ? CADRE_OK
+                                      : cadre_optimizer_apply(replica, learner->optimizer,
+                                            &gradient, &learner->variables[0], 1, NULL);
+}
+
+static int plain_program(bool optimizes)
+{
+    static const int64_t dims[1] = {WIDTH};
+    static const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
+    cadre_strategy *strategy;
+    struct learner learner = {.optimizer = NULL};
+    CADRE_CHECK(cadre_init(NULL, NULL));
+    CADRE_CHECK(cadre_strategy_default(&strategy));
+    CADRE_CHECK(
+        cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, NULL, &learner.variables[0]));
+    if (optimizes) {
+        CADRE_CHECK(cadre_optimizer_create(strategy, &sgd, &learner.optimizer));
+        CADRE_CHECK(cadre_optimizer_build(learner.optimizer, learner.variables, 1));
+    }
+    while (cadre_strategy_position(strategy) < STEPS) {
+        CADRE_CHECK(cadre_run(strategy, learn_plainly, &learner, NULL, 0, NULL));
+        save_where_told(strategy);
+    }
+    printf("learned %s, rate %g, iterations %lld\n",
+        cadre_strategy_position(strategy) == STEPS ? "the same" : "something else",
+        cadre_optimizer_learning_rate(learner.optimizer),
+        (long long)cadre_optimizer_iterations(learner.optimizer));
+    fflush(stdout);
+    cadre_optimizer_release(learner.optimizer);
+    return cadre_finish(strategy);
+}
+
 static int program(void)
 {
     cadre_strategy *strategy;
@@ -183,6 +233,7 @@ static int program(void)
         while (cadre_next(data, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, learn, &learner, batch, 0, NULL));
             mark_leave("applied", cadre_strategy_position(strategy) - 1);
+            save_where_told(strategy);
         }
     }
     printf("learned %s\n", state_of(&learner) == wanted ? "the same" : "something else");
@@ -269,6 +320,89 @@ static void test_a_task_joins(void **state)
     stage_end_free(&end);
 }
 
+/* ---- checkpoints ---- */
+
+/* Runs `what`, which saves at a position; where that lies. */
+static void leave_checkpoint(const char *what, uint64_t position, char path[TEST_PATH_BYTES])
+{
+    struct stage_end end;
+    char saves[32];
+    snprintf(saves, sizeof saves, "SAVES=%llu", (unsigned long long)position);
+    const char *const environment[] = {saves, NULL};
+    const struct stage_job job = {
+        .self = self, .what = what, .tasks = 2, .replicas = 1, .environment = environment};
+    run_job(&job, UINT32_MAX, &end);
+    snprintf(
+        path, TEST_PATH_BYTES, "%s/checkpoint-%llu.json", end.folder, (unsigned long long)position);
+    stage_end_free(&end);
+}
+
+/* With another number of replicas. */
+static void test_a_checkpoint_is_gone_on_from(void **state)
+{
+    (void)state;
+    for (uint32_t tasks = 1; tasks <= 3; tasks += 2) {
+        char path[TEST_PATH_BYTES];
+        struct stage_end end;
+        leave_checkpoint("learn", 5, path);
+        const struct stage_job job = {.self = self,
+            .what = "learn",
+            .tasks = tasks,
+            .replicas = tasks,
+            .resume = 5,
+            .restore = path};
+        run_job(&job, UINT32_MAX, &end);
+        stage_end_free(&end);
+    }
+}
+
+static void test_what_a_checkpoint_need_not_hold_begins_anew(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_BYTES];
+    struct stage_end end;
+    leave_checkpoint("without", 5, path);
+    const struct stage_job job = {
+        .self = self, .what = "with", .tasks = 2, .replicas = 1, .resume = 5, .restore = path};
+    run_job(&job, UINT32_MAX, &end);
+    assert_non_null(strstr(end.said[0], "rate 0.5, iterations 7"));
+    assert_non_null(strstr(end.said[1], "rate 0.5, iterations 7"));
+    stage_end_free(&end);
+}
+
+/* As parameter servers write it: a count for each shard. */
+static void test_of_several_counts_the_largest_is_read(void **state)
+{
+    (void)state;
+    static const int64_t dims[1] = {3};
+    static const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
+    char path[TEST_PATH_BYTES];
+    cadre_variable *w = NULL;
+    cadre_variable *updates = NULL;
+    cadre_tensor *counts = NULL;
+    cadre_optimizer *optimizer = NULL;
+    cadre_strategy *strategy = training_strategy(2);
+    snprintf(path, sizeof path, "%s/shards.safetensors", training_folder());
+    assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, NULL, &w));
+    assert_public_ok(
+        cadre_variable_create(strategy, "w/updates", CADRE_I64, 1, dims, NULL, &updates));
+    assert_public_ok(
+        cadre_tensor_from_data(CADRE_I64, 1, dims, (const int64_t[]){2, 5, 4}, &counts));
+    assert_public_ok(cadre_variable_assign(NULL, updates, CADRE_ASSIGN, counts));
+    assert_public_ok(cadre_export(strategy, path, NULL, 0));
+    cadre_tensor_release(counts);
+    cadre_strategy_release(strategy);
+
+    strategy = training_strategy(2);
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, NULL, &w));
+    assert_public_ok(cadre_optimizer_create(strategy, &sgd, &optimizer));
+    assert_public_ok(cadre_optimizer_build(optimizer, &w, 1));
+    assert_int_equal(cadre_optimizer_iterations(optimizer), 5);
+    cadre_optimizer_release(optimizer);
+    cadre_strategy_release(strategy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -276,10 +410,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_task_dies_at_any_point_of_an_apply),
         cmocka_unit_test(test_a_step_that_others_applied_is_taken_over),
         cmocka_unit_test(test_a_task_joins),
+        cmocka_unit_test(test_a_checkpoint_is_gone_on_from),
+        cmocka_unit_test(test_what_a_checkpoint_need_not_hold_begins_anew),
+        cmocka_unit_test(test_of_several_counts_the_largest_is_read),
     };
     self = argv[0];
     if (argc > 1 && strcmp(argv[1], "learn") == 0) {
         return program();
+    }
+    if (argc > 1 && strncmp(argv[1], "with", 4) == 0) {
+        return plain_program(strcmp(argv[1], "with") == 0);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
