@@ -93,6 +93,7 @@ LAYERS = {
     "worker/library/ps/": BASE + PUBLIC + ["common/model/", "worker/library/crash/crash.h",
                                            "worker/library/device/control_groups.h", "worker/library/mesh/handshake.h",
                                            "worker/library/mesh/address.h", "worker/library/mesh/bytes.h",
+                                           "worker/library/optimizer/",
                                            "worker/library/ps/"],
     # The runtime's folders, bottom to top; each may use what is named here and nothing above it.
     "worker/library/runtime/border/": BASE + PUBLIC + ["common/model/", "worker/library/device/argument.h",
@@ -287,7 +288,7 @@ LAYERS = {
                                                            "worker/library/runtime/input/reports.h",
                                                            "worker/library/runtime/preemption/"],
     "worker/library/runtime/served/": BASE + PUBLIC + ["common/model/limits.h", "worker/library/device/",
-                                                       "worker/library/ps/",
+                                                       "worker/library/optimizer/", "worker/library/ps/",
                                                        "worker/library/runtime/border/",
                                                        "worker/library/runtime/crew/",
                                                        "worker/library/runtime/strategy/",

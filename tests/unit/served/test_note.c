@@ -38,9 +38,9 @@ static void a_note_is_read_back(void **state)
     assert_int_equal(read->served->layout.shards, 4);
     assert_memory_equal(
         read->served->shards, variable->served->shards, 4 * sizeof read->served->shards[0]);
-    assert_int_equal(read->served->training.optimizer, STORE_MOMENTUM);
-    assert_true(read->served->training.rate == 0.3 && read->served->training.nesterov);
-    assert_true(read->served->training.momentum == 0.9);
+    assert_int_equal(read->served->rule.kind, OPTIMIZER_MOMENTUM);
+    assert_true(read->served->rule.rate == 0.3 && read->served->rule.nesterov);
+    assert_true(read->served->rule.momentum == 0.9);
     variable_free(read);
     free(bytes);
     fake_end(strategy);

@@ -13,6 +13,7 @@
 #include "cadre/optimizer.h"
 #include "common/base/error.h"
 #include "common/model/limits.h"
+#include "worker/library/optimizer/rule.h"
 #include "worker/library/ps/partition.h"
 #include "worker/library/ps/store.h"
 #include "worker/library/runtime/crew/crew.h"
@@ -44,7 +45,7 @@ struct served {
     size_t row_bytes;
     uint64_t row_elements;
     struct partition_layout layout; /* a scalar is one row */
-    struct store_training training;
+    struct optimizer_rule rule;
     struct served_shard *shards; /* [layout.shards] */
     struct served_views *views;
 };
@@ -114,24 +115,19 @@ cadre_status served_versions(
 cadre_status served_require(const cadre_variable *variable, const char *function,
     const char *instead, struct cadre_error *error);
 
-/* What the optimizer remembers of each element: 0 to 2 numbers. */
-uint32_t training_slots(const struct store_training *training);
-/* "momentum", "accumulator", "m", "v": in checkpoints, behind the name. slot < training_slots. */
-const char *training_slot_name(const struct store_training *training, uint32_t slot);
 /* What a variable stands as in checkpoints: its value, its slots, how many updates each shard has
  * seen (of an optimizer with slots), how many synchronous steps. */
 enum served_part { PART_VALUE, PART_SLOT, PART_UPDATES, PART_STEPS, PART_NONE };
 /* Part `part` in order, from 0; `ret_slot` where it is one. PART_NONE: behind the last. */
-enum served_part served_part(
-    const struct store_training *training, uint32_t part, uint32_t *ret_slot);
-uint32_t served_parts(const struct store_training *training);
+enum served_part served_part(const struct optimizer_rule *rule, uint32_t part, uint32_t *ret_slot);
+uint32_t served_parts(const struct optimizer_rule *rule);
 /* "w", "w/m", ...: as that part of variable `name` is called there. */
-const char *served_part_name(const char *name, const struct store_training *training, uint32_t part,
+const char *served_part_name(const char *name, const struct optimizer_rule *rule, uint32_t part,
     char ret_name[SAFETENSORS_NAME_BYTES]);
 
 /* What a program asked for, with the defaults. INVALID_ARGUMENT names the field. */
 cadre_status training_of(const cadre_optimizer_options *optimizer, cadre_dtype dtype,
-    struct store_training *ret_training, struct cadre_error *error);
+    struct optimizer_rule *ret_rule, struct cadre_error *error);
 
 extern const struct streamed_ops served_streamed_ops; /* served_stream.c */
 

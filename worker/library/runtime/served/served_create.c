@@ -25,7 +25,7 @@ struct creation {
     struct served_variables *all;
     const struct variable_plan *plan;
     uint64_t shards;
-    struct store_training training;
+    struct optimizer_rule rule;
 };
 
 /* --- what may be created --- */
@@ -40,9 +40,9 @@ static cadre_status check_name(const struct creation *creation, struct cadre_err
             "', which is kept for Cadre itself; give the variable another one",
             name);
     }
-    for (uint32_t i = 1; i < served_parts(&creation->training); i++) {
+    for (uint32_t i = 1; i < served_parts(&creation->rule); i++) {
         char part[SAFETENSORS_NAME_BYTES];
-        served_part_name(name, &creation->training, i, part);
+        served_part_name(name, &creation->rule, i, part);
         if (variable_known(creation->plan->strategy, part) != NULL ||
             registered_stands_as(creation->plan->strategy, part) ||
             streamed_stands_as(creation->plan->strategy, part)) {
@@ -67,7 +67,7 @@ static cadre_status check_creation(struct creation *creation, struct cadre_error
             "one; use CADRE_PLACEMENT_REPLICAS, where it is the chief's own",
             plan->name, on_read ? "be combined when read" : "hold strings");
     }
-    CADRE_TRY(training_of(&plan->options->optimizer, plan->dtype, &creation->training, error));
+    CADRE_TRY(training_of(&plan->options->optimizer, plan->dtype, &creation->rule, error));
     CADRE_TRY(check_name(creation, error));
     cadre_status status =
         tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error);
@@ -174,8 +174,7 @@ static cadre_status create_shards(cadre_variable *variable, struct cadre_error *
         specs[i] = (struct store_spec){.shard = (uint32_t)i,
             .dtype = variable->dtype,
             .rows = partition_rows(variable->served->layout, i),
-            .row_elements = variable->served->row_elements,
-            .training = variable->served->training};
+            .row_elements = variable->served->row_elements};
         memcpy(specs[i].name, variable->name, sizeof variable->name);
         requests[i] = (struct request){.kind = REQUEST_CREATE,
             .server = variable->served->shards[i].server,
@@ -184,8 +183,14 @@ static cadre_status create_shards(cadre_variable *variable, struct cadre_error *
     cadre_status status = served_send(variable, requests, shards, error);
     for (size_t i = 0; i < shards; i++) {
         variable->served->shards[i].number = requests[i].ret_shard;
+        requests[i] = (struct request){.kind = REQUEST_TRAIN,
+            .server = variable->served->shards[i].server,
+            .shard = requests[i].ret_shard,
+            .rule = &variable->served->rule};
     }
-    return status;
+    return status == CADRE_OK && variable->served->rule.kind != OPTIMIZER_NONE
+               ? served_send(variable, requests, shards, error)
+               : status;
 }
 
 static cadre_status note(const cadre_variable *variable, struct cadre_error *error)
@@ -227,7 +232,7 @@ static cadre_status create(
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    variable->served->training = creation->training;
+    variable->served->rule = creation->rule;
     place(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {

@@ -24,7 +24,7 @@ static cadre_status check_kind(
             "%d is no way to change variable '%s'; use one of enum cadre_assignment", (int)how,
             variable->name);
     }
-    if (how == CADRE_ASSIGN_UPDATE && variable->served->training.optimizer == STORE_NO_OPTIMIZER) {
+    if (how == CADRE_ASSIGN_UPDATE && variable->served->rule.kind == OPTIMIZER_NONE) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' was created without an optimizer; assign it, or create it with one",
             variable->name);

@@ -20,7 +20,7 @@ static uint32_t count(struct streamed *streamed)
     uint32_t total = 0;
     const cadre_variable *variable;
     for (uint32_t i = 0; (variable = served_at(of(streamed), i)) != NULL; i++) {
-        total += served_parts(&variable->served->training);
+        total += served_parts(&variable->served->rule);
     }
     return total;
 }
@@ -30,7 +30,7 @@ static cadre_variable *find(struct streamed *streamed, uint32_t i, uint32_t *ret
 {
     cadre_variable *variable;
     for (uint32_t at = 0; (variable = served_at(of(streamed), at)) != NULL; at++) {
-        uint32_t parts = served_parts(&variable->served->training);
+        uint32_t parts = served_parts(&variable->served->rule);
         if (i < parts) {
             *ret_part = i;
             return variable;
@@ -47,8 +47,8 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
     const cadre_variable *variable = find(streamed, i, &part);
     *ret_entry = (struct safetensors_entry){0};
     uint32_t slot = 0;
-    enum served_part kind = served_part(&variable->served->training, part, &slot);
-    served_part_name(variable->name, &variable->served->training, part, ret_entry->name);
+    enum served_part kind = served_part(&variable->served->rule, part, &slot);
+    served_part_name(variable->name, &variable->served->rule, part, ret_entry->name);
     if (kind == PART_UPDATES || kind == PART_STEPS) { /* a count for each shard */
         ret_entry->dtype = CADRE_I64;
         ret_entry->rank = 1;
@@ -67,7 +67,7 @@ static bool is_part(struct streamed *streamed, uint32_t i)
     uint32_t part = 0;
     uint32_t slot = 0;
     const cadre_variable *variable = find(streamed, i, &part);
-    return served_part(&variable->served->training, part, &slot) != PART_VALUE;
+    return served_part(&variable->served->rule, part, &slot) != PART_VALUE;
 }
 
 /* --- reading --- */
@@ -126,7 +126,7 @@ static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_
     uint32_t part = 0;
     cadre_variable *variable = find(streamed, i, &part);
     struct request like = {.kind = REQUEST_PULL};
-    switch (served_part(&variable->served->training, part, &like.slot)) {
+    switch (served_part(&variable->served->rule, part, &like.slot)) {
     case PART_VALUE:
         return read_rows(variable, &like, sink, user, error);
     case PART_SLOT:

@@ -122,7 +122,7 @@ static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_va
 {
     char name[SAFETENSORS_NAME_BYTES];
     const struct safetensors_entry *entry = checkpoint_reader_find(
-        reader, served_part_name(variable->name, &variable->served->training, part, name));
+        reader, served_part_name(variable->name, &variable->served->rule, part, name));
     uint64_t rows = variable->served->layout.rows;
     if (entry == NULL || entry->dtype != CADRE_I64 || entry->rank != 1 || entry->dims[0] < 1 ||
         ((uint64_t)entry->dims[0] > rows && entry->dims[0] > 1)) {
@@ -162,7 +162,7 @@ static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_varia
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     uint64_t shards = 0;
     uint32_t slot = 0;
-    bool steps = served_part(&variable->served->training, part, &slot) == PART_STEPS;
+    bool steps = served_part(&variable->served->rule, part, &slot) == PART_STEPS;
     CADRE_TRY(read_counts(reader, variable, part, &counts, &shards, error));
     requests = calloc((size_t)variable->served->layout.shards, sizeof *requests);
     if (requests == NULL) {
@@ -185,7 +185,7 @@ static bool has_steps(
     struct checkpoint_reader *reader, const cadre_variable *variable, uint32_t part)
 {
     char name[SAFETENSORS_NAME_BYTES];
-    served_part_name(variable->name, &variable->served->training, part, name);
+    served_part_name(variable->name, &variable->served->rule, part, name);
     return checkpoint_reader_find(reader, name) != NULL;
 }
 
@@ -201,18 +201,18 @@ static cadre_status restore_from(
     struct checkpoint_reader *reader, cadre_variable *variable, struct cadre_error *error)
 {
     struct saved saved = {.reader = reader};
-    uint32_t slots = training_slots(&variable->served->training);
+    uint32_t slots = optimizer_slots(&variable->served->rule);
     CADRE_TRY(restore_value(reader, variable, error));
     for (uint32_t slot = 0; slot < slots; slot++) {
         const struct request like = {.kind = REQUEST_SET_SLOT, .slot = slot};
-        CADRE_TRY(find_entry(reader, variable,
-            training_slot_name(&variable->served->training, slot), &saved.entry, error));
+        CADRE_TRY(find_entry(reader, variable, optimizer_slot_name(&variable->served->rule, slot),
+            &saved.entry, error));
         CADRE_TRY(send_pieces(variable, &like, fill_saved, &saved, error));
     }
     if (slots > 0) {
         CADRE_TRY(restore_counts(reader, variable, slots + 1, error));
     }
-    uint32_t last = served_parts(&variable->served->training) - 1;
+    uint32_t last = served_parts(&variable->served->rule) - 1;
     return has_steps(reader, variable, last) ? restore_counts(reader, variable, last, error)
                                              : CADRE_OK;
 }
@@ -223,10 +223,10 @@ static cadre_status take_value(
 {
     struct checkpoint_reader *reader;
     char slot[SAFETENSORS_NAME_BYTES];
-    uint32_t slots = training_slots(&variable->served->training);
+    uint32_t slots = optimizer_slots(&variable->served->rule);
     CADRE_TRY(restoration_reader(restoration, &reader, error));
     snprintf(slot, sizeof slot, "%s/%s", variable->name,
-        slots == 0 ? "" : training_slot_name(&variable->served->training, 0));
+        slots == 0 ? "" : optimizer_slot_name(&variable->served->rule, 0));
     bool whole = slots > 0 && restoration_find(restoration, slot) != NULL;
     cadre_status status =
         whole ? restore_from(reader, variable, error) : restore_value(reader, variable, error);
