@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creating a variable, on the chief: checked, cut, placed, created on its servers, filled, and
  * only then noted, so that nobody finds one that is not whole. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,12 @@ static cadre_status create(
         return cadre_error_wrap(error, status, "variable '%s'", creation->plan->name);
     }
     CADRE_ASSERT(creation->shards > 0);
+    if (creation->rule.kind == OPTIMIZER_LAMB && creation->shards > 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is cut into %" PRIu64 " shards, and LAMB needs the norm of all of it at "
+            "once; create it whole, with a partitioner of CADRE_PARTITIONER_NONE",
+            creation->plan->name, creation->shards);
+    }
     if (served_at(all, 0) == NULL && strategy->variables->count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }

@@ -209,10 +209,10 @@ static cadre_status restore_from(
             &saved.entry, error));
         CADRE_TRY(send_pieces(variable, &like, fill_saved, &saved, error));
     }
-    if (slots > 0) {
+    uint32_t last = served_parts(&variable->served->rule) - 1;
+    if (last == slots + 2) {
         CADRE_TRY(restore_counts(reader, variable, slots + 1, error));
     }
-    uint32_t last = served_parts(&variable->served->rule) - 1;
     return has_steps(reader, variable, last) ? restore_counts(reader, variable, last, error)
                                              : CADRE_OK;
 }
