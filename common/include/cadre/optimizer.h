@@ -132,7 +132,8 @@ CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
 /* Makes the slots of variables that have none yet, in cross-replica context, before the first step;
  * where variables are. In a job that goes on from a checkpoint they begin with what it holds, also
  * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
- * one that is combined when read, or of another strategy. (tf.keras.optimizers.Optimizer.build.) */
+ * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
+ * function. (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
 

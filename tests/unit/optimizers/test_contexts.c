@@ -233,6 +233,25 @@ static void test_cross_replica_context_is_refused(void **state)
     close_model(&model);
 }
 
+static cadre_status build_late(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)replica;
+    (void)inputs;
+    (void)outputs;
+    struct model *model = user;
+    return cadre_optimizer_build(model->optimizer, &model->w, 1);
+}
+
+static void test_a_replica_function_builds_none(void **state)
+{
+    (void)state;
+    struct model model = open_model(2, sgd);
+    assert_public_error(cadre_run(model.strategy, build_late, &model, NULL, 0, NULL),
+        CADRE_FAILED_PRECONDITION, "cadre_optimizer_build");
+    close_model(&model);
+}
+
 static void test_regular_variables_are_updated_at_once(void **state)
 {
     (void)state;
@@ -318,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_it_keeps_its_place_among_functions_that_apply),
         cmocka_unit_test(test_an_update_writes_at_once_and_is_undone_with_the_step),
         cmocka_unit_test(test_cross_replica_context_is_refused),
+        cmocka_unit_test(test_a_replica_function_builds_none),
         cmocka_unit_test(test_regular_variables_are_updated_at_once),
         cmocka_unit_test(test_central_storage_is_updated_once),
         cmocka_unit_test(test_the_rate_is_a_variable),

@@ -145,6 +145,9 @@ cadre_status cadre_optimizer_build(
 {
     struct cadre_error error = {0};
     cadre_status status = optimizer_require(optimizer, __func__, &error);
+    if (status == CADRE_OK) { /* replicas share what it keeps */
+        status = context_require_cross(__func__, &error);
+    }
     if (status == CADRE_OK && count > 0) {
         status = argument_require(variables, __func__, "variables", &error);
     }
