@@ -35,6 +35,7 @@
 #include <stdint.h>
 
 #include "cadre/buckets.h"
+#include "cadre/served.h"
 #include "cadre/sparse.h"
 
 #ifdef __cplusplus
@@ -120,9 +121,10 @@ typedef struct cadre_variable cadre_variable; /* cadre/variable.h */
 
 /* In the strategy's scope: `strategy` NULL means as in cadre_variable_create; outside of any it is
  * for regular variables. With it goes a variable "<name>/learning_rate" (f64, the rate), unless the
- * rate follows a schedule. Creates variables, so all tasks make the same calls in the same order.
- * INVALID_ARGUMENT names what is out of its range. The caller's to release, before or after the
- * strategy; not in a step that applies it. */
+ * rate follows a schedule, or the strategy is of parameter servers, which have it. Creates
+ * variables, so all tasks make the same calls in the same order. INVALID_ARGUMENT names what is out
+ * of its range. The caller's to release, before or after the strategy; not in a step that applies
+ * it. */
 CADRE_API cadre_status cadre_optimizer_create(cadre_strategy *strategy,
     const cadre_optimizer_options *options, cadre_optimizer **ret_optimizer);
 
@@ -133,7 +135,12 @@ CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
  * where variables are. In a job that goes on from a checkpoint they begin with what it holds, also
  * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
  * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
- * function. (tf.keras.optimizers.Optimizer.build.) */
+ * function.
+ * Of variables on parameter servers (cadre/served.h) the chief's call gives the servers the rule,
+ * and the slots are there, of each shard beside its rows; the shard counts its updates. Elsewhere,
+ * as in closures, the call only says which optimizer it is: the same options. INVALID_ARGUMENT:
+ * LAMB, and the variable is cut into shards; ALREADY_EXISTS: it has another optimizer there.
+ * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
 
@@ -156,6 +163,9 @@ typedef struct cadre_apply_options {
      * lets it fade), and weight decay passes them over. (tf.IndexedSlices.) */
     const cadre_sparse *sparse;
     cadre_bucket_options buckets; /* of the all-reduce */
+    /* Of variables on parameter servers: synchronous, with a bound of staleness, or with another
+     * rate. NULL: none of it. */
+    const cadre_push_options *push;
 } cadre_apply_options;
 
 /* In a replica function, on all replicas, under the rules of cadre/collective.h: reduces the
@@ -170,7 +180,10 @@ typedef struct cadre_apply_options {
  * replicas, there is one update.
  * In the function of cadre_variable_update (cadre/assign.h) `replica` is NULL, and CADRE_GRADIENTS_
  * REDUCED: the component at hand is updated at once, and undone with the step. With regular
- * variables it is done at once, in any context, and nothing is reduced. Elsewhere in cross-replica
+ * variables it is done at once, in any context, and nothing is reduced.
+ * Gradients of variables on servers are pushed, one variable after the other, in any context: each
+ * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
+ * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
  * context FAILED_PRECONDITION, as in TensorFlow. (tf.keras.optimizers.Optimizer.apply_gradients.)
  */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
@@ -180,7 +193,8 @@ CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optim
 /* The slot of a variable that was built, by the end of its name: "m", "updates"; with `variable`
  * NULL what belongs to no one variable: "learning_rate", which is assigned as any variable, between
  * steps (cadre_variable_assign_literal). They are read as any variable; who assigns slots knows
- * why. NOT_FOUND names those that there are. Any context. */
+ * why. NOT_FOUND names those that there are. FAILED_PRECONDITION: they are on parameter servers.
+ * Any context. */
 CADRE_API cadre_status cadre_optimizer_slot(const cadre_optimizer *optimizer,
     const cadre_variable *variable, const char *name, cadre_variable **ret_slot);
 

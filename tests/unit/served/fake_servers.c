@@ -273,6 +273,10 @@ static cadre_status apply(
     assert_int_equal(push->shard, request->shard);
     assert_int_equal(push->rows, request->rows);
     assert_true(push->closure > 0 || push->kind == PUSH_ASSIGN);
+    if (push->kind == PUSH_UPDATE && shard->rule.kind == OPTIMIZER_NONE) {
+        return cadre_error_set(
+            error, CADRE_FAILED_PRECONDITION, "`%s` has no optimizer", shard->spec.name);
+    }
     fake.last_push = *push;
     if (push->based_on != PUSH_ANY_VERSION && shard->version > push->based_on &&
         shard->version - push->based_on > push->staleness) {

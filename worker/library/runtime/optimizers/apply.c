@@ -4,6 +4,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/optimizers/gradients.h"
+#include "worker/library/runtime/optimizers/push_gradients.h"
 #include "worker/library/runtime/optimizers/update_component.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -119,6 +120,12 @@ static cadre_status apply(cadre_replica *replica, cadre_optimizer *optimizer,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no way to reduce gradients; use one of cadre_gradients",
             (int)options->gradients);
+    }
+    bool served = false;
+    CADRE_TRY(gradients_are_served(gradients, &served, error));
+    if (served) {
+        return push_gradients(
+            replica == NULL ? context_replica() : replica, optimizer, gradients, options, error);
     }
     if (optimizer->strategy == NULL) {
         return apply_plain(optimizer, gradients, error);

@@ -14,6 +14,7 @@
 #include "worker/library/runtime/optimizers/optimizer_turn.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define LEARNING_RATE "learning_rate"
@@ -47,7 +48,9 @@ static cadre_status learning_rate_make(cadre_optimizer *optimizer, struct cadre_
 {
     const struct schedule *schedule = &optimizer->rule.schedule;
     char name[LIMIT_NAME_BYTES + sizeof "/" LEARNING_RATE];
-    if (schedule->kind != SCHEDULE_CONSTANT || schedule->warmup_steps > 0) {
+    /* On servers it is the rule's: no task sees what another one would assign. */
+    if (schedule->kind != SCHEDULE_CONSTANT || schedule->warmup_steps > 0 ||
+        variable_scope_has_servers(optimizer->strategy)) {
         return CADRE_OK;
     }
     snprintf(name, sizeof name, "%s/" LEARNING_RATE, optimizer->name);
@@ -175,8 +178,8 @@ static cadre_status find_slot(const cadre_optimizer *optimizer, const cadre_vari
     }
     if (optimizer->learning_rate == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "the rate of optimizer '%s' follows its schedule, and no variable holds it; ask "
-            "cadre_optimizer_learning_rate",
+            "the rate of optimizer '%s' follows its schedule, or is its parameter servers', and no "
+            "variable holds it; ask cadre_optimizer_learning_rate",
             optimizer->name);
     }
     *ret_slot = optimizer->learning_rate;

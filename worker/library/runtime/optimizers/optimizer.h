@@ -15,7 +15,7 @@
 
 struct optimizer_turn;
 
-/* A variable that was built, and its slots. */
+/* A variable that was built, and its slots; of one on servers those are there, and not here. */
 struct optimized {
     cadre_variable *variable;
     cadre_variable *slots[OPTIMIZER_SLOTS];
@@ -30,7 +30,7 @@ struct cadre_optimizer {
     double clip_norm; /* 0: not; of the three one at most is another number */
     double clip_value;
     double clip_global_norm;
-    cadre_variable *learning_rate; /* f64; NULL: the rate follows a schedule */
+    cadre_variable *learning_rate; /* f64; NULL: the rate is the rule's */
     struct optimized *list;        /* in the order in which they were built */
     size_t count;
     size_t capacity;

@@ -42,7 +42,9 @@ int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer)
         return 0;
     }
     for (size_t i = 0; i < optimizer->count; i++) {
-        const int64_t *updates = cadre_variable_read(NULL, optimizer->list[i].updates);
+        const int64_t *updates = optimizer->list[i].updates == NULL
+                                     ? NULL
+                                     : cadre_variable_read(NULL, optimizer->list[i].updates);
         most = updates != NULL && *updates > most ? *updates : most;
     }
     return most;

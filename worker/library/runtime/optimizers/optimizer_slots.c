@@ -11,6 +11,7 @@
 #include "worker/library/runtime/optimizers/optimizer.h"
 #include "worker/library/runtime/state/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define UPDATES "updates"
@@ -21,7 +22,8 @@ cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
     const cadre_variable_options options = {
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = what->initial},
         .colocate_with = what->beside,
-        .keep_on_host = what->beside == NULL || what->beside->keep_on_host};
+        .keep_on_host = what->beside == NULL || what->beside->keep_on_host,
+        .placement = CADRE_PLACEMENT_REPLICAS};
     const struct variable_plan plan = {.strategy = optimizer->strategy,
         .name = what->name,
         .dtype = what->dtype,
@@ -44,7 +46,9 @@ static cadre_status check_variable(const cadre_optimizer *optimizer, const cadre
             "%s was given no variable at place %zu; give a list without gaps", function, index);
     }
     CADRE_TRY(variable_require_living(variable, function, error));
-    if (variable->strategy != optimizer->strategy) {
+    /* One on servers may have been looked up, in a closure, where no strategy is. */
+    bool here = variable->served == NULL || optimizer->strategy != NULL;
+    if (here && variable->strategy != optimizer->strategy) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: variable '%s' is %s, and optimizer '%s' is %s; create both in one scope", function,
             variable->name, variable->strategy == NULL ? "regular" : "of a strategy",
@@ -99,6 +103,15 @@ static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_v
     return optimizer_variable_create(optimizer, &what, ret_updates, error);
 }
 
+static cadre_status make_here(
+    const cadre_optimizer *optimizer, struct optimized *made, struct cadre_error *error)
+{
+    for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
+        CADRE_TRY(slot_make(optimizer, made->variable, slot, &made->slots[slot], error));
+    }
+    return updates_make(optimizer, made->variable, &made->updates, error);
+}
+
 static cadre_status get_room(cadre_optimizer *optimizer, size_t more, struct cadre_error *error)
 {
     size_t wanted = optimizer->count + more;
@@ -128,10 +141,11 @@ cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *co
             continue;
         }
         struct optimized made = {.variable = variables[i]};
-        for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
-            CADRE_TRY(slot_make(optimizer, variables[i], slot, &made.slots[slot], error));
+        if (variables[i]->served != NULL) {
+            CADRE_TRY(variable_elsewhere()->train(variables[i], &optimizer->rule, error));
+        } else {
+            CADRE_TRY(make_here(optimizer, &made, error));
         }
-        CADRE_TRY(updates_make(optimizer, variables[i], &made.updates, error));
         CADRE_ASSERT(optimizer->count < optimizer->capacity);
         optimizer->list[optimizer->count++] = made;
     }
@@ -164,6 +178,12 @@ cadre_status optimizer_slot_find(const cadre_optimizer *optimizer, const cadre_v
             "optimizer '%s' has no slots of that variable; give cadre_optimizer_build the variable "
             "first",
             optimizer->name);
+    }
+    if (variable->served != NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "what optimizer '%s' remembers of variable '%s' lies on parameter servers with it, and "
+            "is no variable in this process; find it in checkpoints, as '%s/%.48s'",
+            optimizer->name, variable->name, variable->name, name);
     }
     for (uint32_t i = 0; i < optimizer_slots(&optimizer->rule); i++) {
         const char *one = optimizer_slot_name(&optimizer->rule, i);

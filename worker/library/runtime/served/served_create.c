@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Creating a variable, on the chief: checked, cut, placed, created on its servers, filled, and
  * only then noted, so that nobody finds one that is not whole. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +25,6 @@ struct creation {
     struct served_variables *all;
     const struct variable_plan *plan;
     uint64_t shards;
-    struct optimizer_rule rule;
 };
 
 /* --- what may be created --- */
@@ -41,19 +39,7 @@ static cadre_status check_name(const struct creation *creation, struct cadre_err
             "', which is kept for Cadre itself; give the variable another one",
             name);
     }
-    for (uint32_t i = 1; i < served_parts(&creation->rule); i++) {
-        char part[SAFETENSORS_NAME_BYTES];
-        served_part_name(name, &creation->rule, i, part);
-        if (variable_known(creation->plan->strategy, part) != NULL ||
-            registered_stands_as(creation->plan->strategy, part) ||
-            streamed_stands_as(creation->plan->strategy, part)) {
-            return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-                "variable '%s' would stand in checkpoints as '%s' too, and something else does "
-                "already; give it another name",
-                name, part);
-        }
-    }
-    return CADRE_OK;
+    return served_parts_check(creation->plan->strategy, name, NULL, error);
 }
 
 static cadre_status check_creation(struct creation *creation, struct cadre_error *error)
@@ -68,7 +54,6 @@ static cadre_status check_creation(struct creation *creation, struct cadre_error
             "one; use CADRE_PLACEMENT_REPLICAS, where it is the chief's own",
             plan->name, on_read ? "be combined when read" : "hold strings");
     }
-    CADRE_TRY(training_of(&plan->options->optimizer, plan->dtype, &creation->rule, error));
     CADRE_TRY(check_name(creation, error));
     cadre_status status =
         tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error);
@@ -184,14 +169,8 @@ static cadre_status create_shards(cadre_variable *variable, struct cadre_error *
     cadre_status status = served_send(variable, requests, shards, error);
     for (size_t i = 0; i < shards; i++) {
         variable->served->shards[i].number = requests[i].ret_shard;
-        requests[i] = (struct request){.kind = REQUEST_TRAIN,
-            .server = variable->served->shards[i].server,
-            .shard = requests[i].ret_shard,
-            .rule = &variable->served->rule};
     }
-    return status == CADRE_OK && variable->served->rule.kind != OPTIMIZER_NONE
-               ? served_send(variable, requests, shards, error)
-               : status;
+    return status;
 }
 
 static cadre_status note(const cadre_variable *variable, struct cadre_error *error)
@@ -210,6 +189,7 @@ static cadre_status make_whole(
     bool restored = false;
     CADRE_TRY(create_shards(variable, error));
     CADRE_TRY(served_restore(creation->plan->strategy, variable, &restored, error));
+    variable->served->restored = restored;
     if (!restored) {
         CADRE_TRY(served_initialize(variable, &creation->plan->options->initializer, error));
     }
@@ -229,17 +209,10 @@ static cadre_status create(
         return cadre_error_wrap(error, status, "variable '%s'", creation->plan->name);
     }
     CADRE_ASSERT(creation->shards > 0);
-    if (creation->rule.kind == OPTIMIZER_LAMB && creation->shards > 1) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' is cut into %" PRIu64 " shards, and LAMB needs the norm of all of it at "
-            "once; create it whole, with a partitioner of CADRE_PARTITIONER_NONE",
-            creation->plan->name, creation->shards);
-    }
     if (served_at(all, 0) == NULL && strategy->variables->count == 0) {
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    variable->served->rule = creation->rule;
     place(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {
@@ -250,6 +223,7 @@ static cadre_status create(
         return status;
     }
     CADRE_TRY(served_add(all, &variable, error));
+    CADRE_TRY(served_parts_add(variable, false, error));
     all->streamed.ops = &served_streamed_ops;
     strategy->state_part->streamed = &all->streamed;
     *ret_variable = variable;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/optimizer/rule_bytes.h"
 
 #define MAGIC       0x50524443u /* "CDRP" */
 #define VERSION     2u
@@ -50,21 +49,13 @@ static uint64_t take(struct note_cursor *cursor, size_t bytes)
 
 /* --- encoding --- */
 
-static void put_rule(struct note_cursor *cursor, const struct optimizer_rule *rule)
-{
-    CADRE_ASSERT(cursor->left >= RULE_BYTES);
-    rule_write(rule, cursor->at);
-    cursor->at += RULE_BYTES;
-    cursor->left -= RULE_BYTES;
-}
-
 cadre_status served_note_encode(
     const cadre_variable *variable, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
     CADRE_ASSERT(variable->served->layout.shards > 0);
     CADRE_ASSERT(variable->rank <= CADRE_RANK_MAX);
-    size_t size = HEAD_BYTES + variable->rank * 8 + RULE_BYTES + 8 +
-                  (size_t)variable->served->layout.shards * SHARD_BYTES;
+    size_t size =
+        HEAD_BYTES + variable->rank * 8 + 8 + (size_t)variable->served->layout.shards * SHARD_BYTES;
     uint8_t *bytes = malloc(size);
     *ret_bytes = bytes;
     *ret_size = size;
@@ -81,7 +72,6 @@ cadre_status served_note_encode(
     for (uint32_t axis = 0; axis < variable->rank; axis++) {
         put(&cursor, (uint64_t)variable->dims[axis], 8);
     }
-    put_rule(&cursor, &variable->served->rule);
     put(&cursor, variable->served->layout.shards, 8);
     for (uint64_t shard = 0; shard < variable->served->layout.shards; shard++) {
         put(&cursor, variable->served->shards[shard].server, 4);
@@ -97,18 +87,6 @@ static cadre_status damaged(const char *name, const char *what, struct cadre_err
 {
     return cadre_error_set(
         error, CADRE_DATA_LOSS, "what ps 0 noted of variable '%s' cannot be read: %s", name, what);
-}
-
-static bool take_rule(struct note_cursor *cursor, struct optimizer_rule *ret_rule)
-{
-    if (cursor->left < RULE_BYTES) {
-        cursor->short_of = true;
-        return false;
-    }
-    rule_read(cursor->from, ret_rule);
-    cursor->from += RULE_BYTES;
-    cursor->left -= RULE_BYTES;
-    return optimizer_check(ret_rule, NULL) == CADRE_OK;
 }
 
 static bool take_shards(struct note_cursor *cursor, struct served *served)
@@ -128,7 +106,6 @@ cadre_status served_note_decode(struct served_variables *all, const char *name, 
     size_t size, cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct note_cursor cursor = {.from = bytes, .left = size};
-    struct optimizer_rule rule = {0};
     cadre_variable_options options = {0};
     struct variable_plan plan = {.name = name, .options = &options};
     int64_t dims[CADRE_RANK_MAX];
@@ -147,15 +124,13 @@ cadre_status served_note_decode(struct served_variables *all, const char *name, 
     for (uint32_t axis = 0; axis < plan.rank; axis++) {
         dims[axis] = (int64_t)take(&cursor, 8);
     }
-    bool good = take_rule(&cursor, &rule);
     uint64_t shards = take(&cursor, 8);
     uint64_t rows = plan.rank == 0 ? 1 : (uint64_t)dims[0];
-    if (!good || cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
+    if (cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
         cursor.left / SHARD_BYTES != shards || cursor.left % SHARD_BYTES != 0) {
         return damaged(name, "its parts do not fit together", error);
     }
     CADRE_TRY(served_new(all, &plan, shards, ret_variable, error));
-    (*ret_variable)->served->rule = rule;
     if (!take_shards(&cursor, (*ret_variable)->served)) {
         variable_free(*ret_variable);
         *ret_variable = NULL;

@@ -104,12 +104,6 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
     CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
     CADRE_TRY(colocate_with(plan, &with, error));
     CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
-    if (!elsewhere && plan->options->optimizer.kind != CADRE_OPTIMIZER_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' has an optimizer, and lies on no parameter server, which would be what "
-            "applies it; leave it out",
-            name);
-    }
     if (strategy == NULL) {
         return CADRE_OK;
     }
