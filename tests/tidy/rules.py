@@ -328,6 +328,7 @@ LAYERS = {
                                                       "worker/library/runtime/plain/"],
     # What begins and ends a program stands above all of them.
     "worker/library/runtime/lifecycle/": BASE + PUBLIC + ["worker/library/device/", "worker/library/mesh/mesh.h",
+                                                          "worker/library/ps/directory.h",
                                                           "worker/library/runtime/"],
     # A program on its own brings its coordinator: this one file joins the runtime to the coordinator's core.
     "worker/library/runtime/task/core_inside.c": MODEL + BASE + ["coordinator/core/core.h",

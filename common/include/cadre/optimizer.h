@@ -26,7 +26,16 @@
  * They are state as any variable: in checkpoints, exported, compared, given to tasks that join.
  * Each variable counts its own updates, and that count is the step of its schedule and of the bias
  * correction. (Keras has one count for all variables, which is the same where all are updated each
- * time.) */
+ * time.)
+ *
+ * Of a variable on parameter servers (cadre/served.h) slots and counts are there, of each shard its
+ * own, and so is the rule: cadre_optimizer_build gives it to them, on the chief, before closures
+ * are scheduled. cadre_optimizer_apply is a push then: at once, exactly once and never undone, in a
+ * closure, on the chief, or in a replica function, where the first replica makes it. A closure
+ * makes the same optimizer and builds it, to find what the chief has made: so one model serves all
+ * placements. The rate is the rule's, and changes by its schedule, or with
+ * cadre_apply_options.push.
+ */
 #ifndef CADRE_OPTIMIZER_H
 #define CADRE_OPTIMIZER_H
 
@@ -136,10 +145,8 @@ CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
  * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
  * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
  * function.
- * Of variables on parameter servers (cadre/served.h) the chief's call gives the servers the rule,
- * and the slots are there, of each shard beside its rows; the shard counts its updates. Elsewhere,
- * as in closures, the call only says which optimizer it is: the same options. INVALID_ARGUMENT:
- * LAMB, and the variable is cut into shards; ALREADY_EXISTS: it has another optimizer there.
+ * Of variables on servers INVALID_ARGUMENT: LAMB, and the variable is cut into shards;
+ * ALREADY_EXISTS: it has another optimizer there. In closures nothing is made.
  * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);

@@ -52,9 +52,8 @@ typedef struct cadre_restore_result {
  * while values are given, those that were given stay, and a job ends with that.
  * In a job that goes on from its own checkpoint, and in a task that joins later, it does nothing
  * (`passed_over`): there the values of the job count. Cross-replica context.
- * Variables on servers (cadre/served.h) take theirs where they are created, with what their
- * optimizer remembers if that is there: after it (FAILED_PRECONDITION when one that it holds is
- * there before). (tf.train.Checkpoint.restore,
+ * Variables on servers (cadre/served.h) take theirs likewise, with what their optimizer remembers
+ * if that is there, and wherever those of the checkpoint lay. (tf.train.Checkpoint.restore,
  * also of variables that are created later.) */
 CADRE_API cadre_status cadre_restore(
     cadre_strategy *strategy, const char *path, cadre_restore_result *ret_result);

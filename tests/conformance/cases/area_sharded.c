@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables that are cut into shards: through the public functions, on servers of this process.
- * Shards are as even as can be here; of others the value as a whole is compared. */
+ * Shards are as even as can be here; of others the value as a whole is compared. With a strategy by
+ * name the same is asked of a variable that is in this process, and whole. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +73,9 @@ static bool make(struct sharded *sharded)
         json_array_append(all, (json_t *)(uintptr_t)values);
     }
     sharded->dtype = case_dtype_of(all);
-    cadre_strategy *strategy = case_servers(self, json_array_size(sharded->sizes));
+    const char *kind = json_string_value(json_object_get(given, "strategy"));
+    cadre_strategy *strategy = kind == NULL ? case_servers(self, json_array_size(sharded->sizes))
+                                            : case_strategy_of(self, kind, 3);
     return case_tensor(self, value, sharded->dtype, &tensor) && strategy != NULL &&
            case_ok(self,
                cadre_variable_create(strategy, "v", sharded->dtype, cadre_tensor_rank(tensor),
@@ -232,8 +235,8 @@ static bool check_owners(struct sharded *sharded, const json_t *owners)
 
 void area_sharded_variable(struct conformance_case *self)
 {
-    static const char *const known[] = {
-        "shards", "shard_sizes", "init", "op", "value", "indices", "values", "queries", NULL};
+    static const char *const known[] = {"shards", "shard_sizes", "init", "op", "value", "indices",
+        "values", "queries", "strategy", NULL};
     struct sharded sharded = {.self = self};
     const char *op = json_string_value(json_object_get(self->given, "op"));
     bool is_whole = false;

@@ -21,7 +21,8 @@ cadre_strategy *process_servers(uint64_t shards)
 json_t *case_shards(struct conformance_case *self, cadre_variable *variable)
 {
     json_t *list = case_keep(self, json_array(), case_release_json);
-    for (uint32_t shard = 0; shard < cadre_variable_components(variable); shard++) {
+    bool served = cadre_variable_kind(variable) == CADRE_VARIABLE_SERVED;
+    for (uint32_t shard = 0; shard < (served ? cadre_variable_components(variable) : 1); shard++) {
         int64_t first;
         int64_t rows;
         cadre_tensor *value = NULL;

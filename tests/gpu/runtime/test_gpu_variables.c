@@ -399,6 +399,56 @@ static void rows_are_scattered(void **state)
     }
 }
 
+/* --- values --- */
+
+/* In a replica a copy on its device, and rows in the host's memory. */
+static cadre_status read_in_step(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    (void)inputs;
+    (void)outputs;
+    cadre_variable *variable = user;
+    const int64_t dims[] = {COUNT};
+    const int64_t two[] = {2};
+    const int64_t numbers[] = {3, 0};
+    const float all[COUNT] = {5, 5, 5, 5};
+    float memory[COUNT] = {0};
+    cadre_read_options options = {0};
+    cadre_tensor *ids;
+    cadre_tensor *value;
+    CADRE_TRY(cadre_variable_value(replica, variable, NULL, &value));
+    assert_ptr_equal(tensor_device(value), replica->device);
+    gpu_assert_f32(replica->device, cadre_tensor_data(value), COUNT, all);
+    cadre_tensor_release(value);
+    CADRE_TRY(cadre_tensor_over(CADRE_F32, 1, dims, memory, NULL, NULL, &options.into));
+    CADRE_TRY(cadre_variable_value(replica, variable, &options, NULL));
+    assert_memory_equal(memory, all, sizeof all);
+    cadre_tensor_release(options.into);
+    CADRE_TRY(cadre_tensor_from_data(CADRE_I64, 1, two, numbers, &ids));
+    CADRE_TRY(cadre_variable_gather(replica, variable, ids, NULL, &value));
+    assert_null(tensor_device(value));
+    assert_memory_equal(cadre_tensor_const_data(value), all, 2 * sizeof all[0]);
+    cadre_tensor_release(value);
+    cadre_tensor_release(ids);
+    return CADRE_OK;
+}
+
+static void values_are_read_where_they_are(void **state)
+{
+    (void)state;
+    EACH_LIST(at)
+    {
+        cadre_strategy *strategy = gpu_strategy(lists[at]);
+        cadre_variable *variable = variable_of(strategy, "v", 5, CADRE_AGGREGATION_NONE);
+        cadre_tensor *value;
+        assert_public_ok(cadre_run(strategy, read_in_step, variable, NULL, 0, NULL));
+        assert_public_ok(cadre_variable_value(NULL, variable, NULL, &value));
+        assert_ptr_equal(cadre_tensor_const_data(value), cadre_variable_read(NULL, variable));
+        cadre_tensor_release(value);
+        cadre_strategy_release(strategy);
+    }
+}
+
 /* --- refusals --- */
 
 static void a_variable_too_large_is_refused(void **state)
@@ -427,6 +477,7 @@ int main(void)
         cmocka_unit_test(assignments_of_replicas_are_combined),
         cmocka_unit_test(what_is_applied_is_read),
         cmocka_unit_test(rows_are_scattered),
+        cmocka_unit_test(values_are_read_where_they_are),
         cmocka_unit_test(a_variable_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,17 @@ static void outside_of_a_crew_there_is_nothing(void **state)
     assert_int_equal(cadre_evaluator_finish(), 1);
 }
 
+static void assert_described(const cadre_strategy *strategy, const char *part)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_int_equal(cadre_describe(strategy, file), CADRE_OK);
+    fclose(file);
+    assert_non_null(strstr(text, part));
+    free(text);
+}
+
 static void all_are_in_one_program(void **state)
 {
     (void)state;
@@ -136,6 +147,7 @@ static void all_are_in_one_program(void **state)
     assert_int_equal(cadre_task_type_of(), CADRE_TASK_CHIEF);
     assert_false(cadre_task_serves());
     assert_int_equal(cadre_strategy_num_replicas_in_sync(strategy), 1);
+    assert_described(strategy, "variables: on 2 parameter servers");
     assert_refused(cadre_strategy_parameter_server(NULL, &other), CADRE_FAILED_PRECONDITION,
         "another strategy with parameter servers");
     assert_int_equal(cadre_serve(), 1);
@@ -243,7 +255,7 @@ static void a_program_exports_what_servers_hold(void **state)
 }
 
 /* Where they are created, with what the optimizer remembers if the file holds that. */
-static void parameters_take_values(void **state)
+static void variables_on_servers_take_values(void **state)
 {
     (void)state;
     static const cadre_signature named[] = {{"weights", "w"}};
@@ -280,8 +292,20 @@ static void parameters_take_values(void **state)
     assert_int_equal(found.unused_count, 0);
     assert_int_equal(found.missing_count, 1);
     assert_string_equal(found.missing[0], "b");
-    assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_FAILED_PRECONDITION);
-    assert_non_null(strstr(cadre_error_message(), "create parameters after it"));
+    cadre_variable *w;
+    assert_int_equal(cadre_variable_find(NULL, "w", &w), CADRE_OK);
+    assert_int_equal(cadre_variable_assign_literal(NULL, w, CADRE_ASSIGN, 5), CADRE_OK);
+    assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_OK); /* it is there already */
+    assert_w(w, 3);
+    assert_w(variable, 7);
+    cadre_strategy_release(strategy);
+
+    assert_int_equal(cadre_strategy_parameter_server(&cut, &strategy), CADRE_OK);
+    assert_int_equal(
+        cadre_variable_create(strategy, "w", CADRE_F32, 1, (const int64_t[]){2}, &other, &variable),
+        CADRE_OK);
+    assert_int_equal(cadre_restore(strategy, path, NULL), CADRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(cadre_error_message(), "holds 'w' as f32 [6, 5]"));
     cadre_strategy_release(strategy);
 
     assert_int_equal(cadre_strategy_parameter_server(&cut, &strategy), CADRE_OK);
@@ -435,7 +459,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_are_in_one_program),
         cmocka_unit_test(a_program_trains),
         cmocka_unit_test(a_program_exports_what_servers_hold),
-        cmocka_unit_test(parameters_take_values),
+        cmocka_unit_test(variables_on_servers_take_values),
         cmocka_unit_test(a_crew_can_be_left_at_any_time),
         cmocka_unit_test(a_closure_cannot_end_its_strategy),
         cmocka_unit_test(the_chiefs_state_is_there_before_the_first_closure),

@@ -17,6 +17,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 static const cadre_optimizer_options adam = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5};
+static const cadre_optimizer_options momentum = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1};
 
 static cadre_strategy *begin(uint32_t servers, uint64_t shards, const char *folder)
 {
@@ -196,6 +197,132 @@ static void it_is_one_file_of_whole_tensors(void **state)
     free(bytes);
 }
 
+/* --- from one placement to another --- */
+
+/* A mirrored strategy of two replicas, whose checkpoints go there. */
+static cadre_strategy *mirrored(const char *folder)
+{
+    cadre_strategy *strategy = training_strategy(2);
+    strategy->state_part->checkpointer->folder = folder;
+    return strategy;
+}
+
+/* Element i of "w" and of what an optimizer remembers of it is i, 100 + i, 200 + i. */
+static void create_counted(cadre_strategy *strategy, const char *name, double first)
+{
+    static const int64_t dims[] = {10, 2};
+    double values[20];
+    cadre_tensor *value;
+    cadre_variable *variable = create(strategy, name, CADRE_F64, 2, dims, NULL);
+    for (int i = 0; i < 20; i++) {
+        values[i] = first + i;
+    }
+    assert_public_ok(cadre_tensor_from_data(CADRE_F64, 2, dims, values, &value));
+    assert_public_ok(cadre_variable_assign(NULL, variable, CADRE_ASSIGN, value));
+    cadre_tensor_release(value);
+}
+
+static void assert_counted(cadre_variable *variable)
+{
+    cadre_tensor *value;
+    assert_public_ok(cadre_variable_value(NULL, variable, NULL, &value));
+    for (int i = 0; i < 20; i++) {
+        assert_true(((const double *)cadre_tensor_const_data(value))[i] == i);
+    }
+    cadre_tensor_release(value);
+}
+
+static void step_and_save(cadre_strategy *strategy)
+{
+    assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
+    assert_public_ok(cadre_save(strategy, true));
+}
+
+static void save_mirrored(const char *folder)
+{
+    const int64_t one = 1;
+    const cadre_variable_options seven = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 7}};
+    cadre_strategy *strategy = mirrored(folder);
+    create_counted(strategy, "w", 0);
+    create_counted(strategy, "w/m", 100);
+    create_counted(strategy, "w/v", 200);
+    create(strategy, "w/updates", CADRE_I64, 1, &one, &seven);
+    step_and_save(strategy);
+    cadre_strategy_release(strategy);
+}
+
+/* A job goes on where another one stood whose variables lay elsewhere: of the same names. */
+static void a_job_goes_on_in_another_placement(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {10, 2};
+    const char *there = test_temp_dir();
+    const char *back = test_temp_dir();
+    struct environment environment;
+    struct cadre_error error = {0};
+    uint64_t position;
+    save_mirrored(there);
+    /* Mirrored to servers, with what an optimizer remembers. */
+    cadre_strategy *strategy = begin(3, 4, back);
+    go_on(strategy, &environment, there, "checkpoint-1.json");
+    cadre_variable *variable = create_w(strategy);
+    assert_int_equal(cadre_variable_kind(variable), CADRE_VARIABLE_SERVED);
+    assert_ok(checkpoint_load(strategy, environment.restore_path, &position, &error), &error);
+    strategy->state = STATE_PRESENT;
+    assert_counted(variable);
+    for (uint32_t i = 0; i < cadre_variable_components(variable); i++) {
+        int64_t first;
+        int64_t rows;
+        assert_public_ok(cadre_variable_component_rows(variable, i, &first, &rows));
+        uint32_t server = memory_server(variable, i);
+        assert_true(fake_slot(server, i / 3, 0)[0] == (double)(100 + 2 * first));
+        assert_true(fake_slot(server, i / 3, 1)[1] == (double)(201 + 2 * first));
+        assert_int_equal(*fake_updates(server, i / 3), 7);
+    }
+    step_and_save(strategy);
+    fake_end(strategy);
+    /* And back. */
+    strategy = mirrored(test_temp_dir());
+    go_on(strategy, &environment, back, "checkpoint-1.json");
+    variable = create(strategy, "w", CADRE_F64, 2, dims, NULL);
+    assert_int_equal(cadre_variable_kind(variable), CADRE_VARIABLE_MIRRORED);
+    cadre_variable *slot = create(strategy, "w/v", CADRE_F64, 2, dims, NULL);
+    assert_ok(checkpoint_load(strategy, environment.restore_path, &position, &error), &error);
+    strategy->state = STATE_PRESENT;
+    assert_counted(variable);
+    assert_true(((const double *)cadre_variable_read(NULL, slot))[19] == 219);
+    cadre_strategy_release(strategy);
+}
+
+/* The values alone, into variables that are there or come later. */
+static void values_move_between_placements(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {10, 2};
+    char path[TEST_PATH_BYTES];
+    const char *there = test_temp_dir();
+    const char *back = test_temp_dir();
+    save_mirrored(there);
+    test_path(path, there, "checkpoint-1.json");
+    cadre_strategy *strategy = begin(3, 4, back);
+    cadre_variable *variable = create_w(strategy);
+    assert_public_ok(cadre_restore(strategy, path, NULL));
+    assert_counted(variable);
+    assert_int_equal(*fake_updates(memory_server(variable, 0), 0), 7);
+    step_and_save(strategy);
+    fake_end(strategy);
+    test_path(path, back, "checkpoint-1.json");
+    for (int later = 0; later < 2; later++) {
+        strategy = mirrored(test_temp_dir());
+        variable = later ? NULL : create(strategy, "w", CADRE_F64, 2, dims, NULL);
+        assert_public_ok(cadre_restore(strategy, path, NULL));
+        variable = later ? create(strategy, "w", CADRE_F64, 2, dims, NULL) : variable;
+        assert_counted(variable);
+        cadre_strategy_release(strategy);
+    }
+}
+
 /* Several pieces, several blocks; never more than one piece is asked for. */
 static void large_ones_are_streamed(void **state)
 {
@@ -210,6 +337,7 @@ static void large_ones_are_streamed(void **state)
     cadre_strategy *strategy = begin(3, 3, folder);
     own(strategy, "v", 1);
     cadre_variable *variable = create(strategy, "w", CADRE_F32, 2, dims, &random);
+    assert_public_ok(memory_train(strategy, variable, &momentum));
     assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     assert_true(fake_counts().largest <= (size_t)4 << 20);
@@ -218,6 +346,7 @@ static void large_ones_are_streamed(void **state)
     strategy = begin(2, 2, test_temp_dir());
     go_on(strategy, &environment, folder, "checkpoint-1.json");
     variable = create(strategy, "w", CADRE_F32, 2, dims, &random);
+    assert_public_ok(memory_train(strategy, variable, &momentum));
     assert_true(fake_counts().largest <= (size_t)4 << 20);
     assert_public_ok(cadre_variable_value(NULL, variable, NULL, &restored));
     assert_memory_equal(cadre_tensor_const_data(restored), cadre_tensor_const_data(value),
@@ -233,7 +362,6 @@ static void what_it_does_not_hold_is_told(void **state)
     (void)state;
     static const int64_t dims[] = {10, 2};
     static const int64_t other[] = {2, 10};
-    static const cadre_optimizer_options momentum = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1};
     const char *folder = test_temp_dir();
     struct environment environment;
     cadre_variable *variable;
@@ -366,6 +494,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_shards_restores_it),
         cmocka_unit_test(it_is_one_file_of_whole_tensors),
+        cmocka_unit_test(a_job_goes_on_in_another_placement),
+        cmocka_unit_test(values_move_between_placements),
         cmocka_unit_test(large_ones_are_streamed),
         cmocka_unit_test(what_it_does_not_hold_is_told),
         cmocka_unit_test(damage_is_told),

@@ -7,6 +7,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -75,6 +76,11 @@ static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error 
     }
     for (uint32_t i = 0; i < strategy->devices.count; i++) {
         fprintf(to, "  replica %u: %s\n", strategy->replica_first + i, strategy->devices.names[i]);
+    }
+    if (strategy->crew != NULL) {
+        uint32_t servers = directory_self(strategy->crew->directory)->crew.servers;
+        fprintf(to, "  variables: on %" PRIu32 " parameter server%s\n", servers,
+            servers == 1 ? "" : "s");
     }
     for (uint32_t i = 0; i < strategy->parameter.count; i++) {
         fprintf(to, "  variables: %s\n", strategy->parameter.names[i]);

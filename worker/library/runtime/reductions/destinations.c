@@ -60,6 +60,8 @@ cadre_status destinations_count(const cadre_strategy *strategy,
                 "the variable that was given as a destination is gone, with its strategy; give one "
                 "that lives");
         }
+        CADRE_TRY(variable_require_here(destinations->variable, "cadre_destinations",
+            "the names of devices as destinations", error));
         if (destinations->variable->strategy != strategy) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "variable '%s' is of another strategy; name a destination of this one",

@@ -9,6 +9,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "worker/library/runtime/served/served_call.h"
+#include "worker/library/runtime/served/served_values.h"
 
 static struct served_variables *of(struct streamed *streamed)
 {
@@ -126,6 +127,20 @@ static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_
     }
 }
 
+static cadre_status take(struct streamed *streamed, const struct cadre_strategy *strategy,
+    uint32_t i, struct cadre_error *error)
+{
+    const struct served_part part = find(streamed, i);
+    struct served *served = part.variable->served;
+    CADRE_ASSERT(part.kind == SERVED_VALUE);
+    CADRE_TRY(served_restore(strategy, part.variable, &served->restored, error));
+    CADRE_ASSERT(served->restored);
+    if (served->rule.kind != OPTIMIZER_NONE) {
+        CADRE_TRY(served_restore_slots(part.variable, &served->rule, error));
+    }
+    return CADRE_OK;
+}
+
 /* --- whether something has changed --- */
 
 static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
@@ -162,5 +177,9 @@ static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
     return told;
 }
 
-const struct streamed_ops served_streamed_ops = {
-    .count = count, .describe = describe, .is_part = is_part, .read = read_tensor, .stamp = stamp};
+const struct streamed_ops served_streamed_ops = {.count = count,
+    .describe = describe,
+    .is_part = is_part,
+    .read = read_tensor,
+    .take = take,
+    .stamp = stamp};

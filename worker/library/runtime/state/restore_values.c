@@ -166,18 +166,35 @@ static cadre_status check_match(
 static cadre_status check_all(
     cadre_strategy *strategy, const struct restoration *restoration, struct cadre_error *error)
 {
+    struct streamed *streamed = strategy->state_part->streamed;
     struct state_tensor tensor;
     for (uint32_t i = 0; state_tensor_at(strategy, i, &tensor); i++) {
         CADRE_TRY(restoration_fits(restoration, &tensor, error));
     }
     for (uint32_t i = 0; i < streamed_count(strategy); i++) {
         struct safetensors_entry entry;
-        strategy->state_part->streamed->ops->describe(strategy->state_part->streamed, i, &entry);
-        if (restoration_find(restoration, entry.name) != NULL) {
-            return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "%s holds '%s', and that parameter was created before cadre_restore; create "
-                "parameters after it",
-                restoration->path, entry.name);
+        streamed->ops->describe(streamed, i, &entry);
+        if (streamed->ops->is_part(streamed, i) && entry.dtype == CADRE_I64) {
+            continue; /* a count of each shard, of which there may be another number */
+        }
+        tensor =
+            (struct state_tensor){.dtype = entry.dtype, .rank = entry.rank, .bytes = entry.bytes};
+        memcpy(tensor.name, entry.name, sizeof tensor.name);
+        memcpy(tensor.dims, entry.dims, sizeof tensor.dims);
+        CADRE_TRY(restoration_fits(restoration, &tensor, error));
+    }
+    return CADRE_OK;
+}
+
+static cadre_status give_streamed(const cadre_strategy *strategy, struct cadre_error *error)
+{
+    struct streamed *streamed = strategy->state_part->streamed;
+    for (uint32_t i = 0; i < streamed_count(strategy); i++) {
+        struct safetensors_entry entry;
+        streamed->ops->describe(streamed, i, &entry);
+        if (!streamed->ops->is_part(streamed, i) &&
+            restoration_find(strategy->state_part->restoration, entry.name) != NULL) {
+            CADRE_TRY(streamed->ops->take(streamed, strategy, i, error));
         }
     }
     return CADRE_OK;
@@ -188,6 +205,7 @@ static cadre_status give_all(cadre_strategy *strategy, struct cadre_error *error
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         CADRE_TRY(variable_take_restored(strategy->variables->list[i], error));
     }
+    CADRE_TRY(give_streamed(strategy, error));
     for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
         CADRE_TRY(registered_take_restored(strategy, i, error));
     }

@@ -29,6 +29,10 @@ struct streamed_ops {
     /* All of its bytes, as they are meanwhile. */
     cadre_status (*read)(struct streamed *streamed, uint32_t i, streamed_sink *sink, void *user,
         struct cadre_error *error);
+    /* Gives one that belongs to no other, and what belongs to it, the values that the strategy's
+     * restoration holds of it. */
+    cadre_status (*take)(struct streamed *streamed, const struct cadre_strategy *strategy,
+        uint32_t i, struct cadre_error *error);
     /* Changes whenever one of them does. False: it cannot be told now. */
     bool (*stamp)(struct streamed *streamed, uint64_t *ret_stamp);
 };

@@ -83,9 +83,4 @@ cadre_status variable_is_elsewhere(
 cadre_status variable_read_elsewhere(
     const cadre_variable *variable, cadre_tensor **ret_value, struct cadre_error *error);
 
-/* What functions refuse for which a variable would have to lie in this process:
- * FAILED_PRECONDITION, unless it does. `instead`: what to call. */
-cadre_status variable_require_here(const cadre_variable *variable, const char *function,
-    const char *instead, struct cadre_error *error);
-
 #endif

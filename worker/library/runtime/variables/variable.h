@@ -90,7 +90,13 @@ cadre_status variable_require_living(
 cadre_status variable_enter(const cadre_variable *variable, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
-/* The same in replica context, of the strategy that the replica is of, or regular. */
+/* What functions refuse for which a variable would have to lie in this process:
+ * FAILED_PRECONDITION, unless it does. `instead`: what to call. */
+cadre_status variable_require_here(const cadre_variable *variable, const char *function,
+    const char *instead, struct cadre_error *error);
+
+/* The same as variable_enter in replica context, of the strategy that the replica is of, or
+ * regular. */
 cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct cadre_error *error);
 
