@@ -295,7 +295,6 @@ LAYERS = {
                                                        "worker/library/runtime/replica/step_admission.h",
                                                        "worker/library/runtime/variables/",
                                                        "worker/library/runtime/state/",
-                                                       "worker/library/runtime/optimizers/optimizer.h",
                                                        "worker/library/runtime/served/"],
     "worker/library/runtime/closures/": BASE + PUBLIC + ["common/model/limits.h", "worker/library/crash/crash.h",
                                                          "worker/library/device/", "worker/library/input/user_call.h",
