@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/fault.h"
 #include "tests/unit/runtime/training.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -331,6 +332,35 @@ static void test_variables_that_do_not_fit_are_refused(void **state)
     cadre_optimizer_release(model.optimizer);
 }
 
+/* Each place that needs memory says so once, and the next attempt goes on from there. */
+static void test_memory_may_run_out(void **state)
+{
+    (void)state;
+    const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1};
+    struct model model = {.strategy = training_strategy(1)};
+    const int64_t dims[2] = {ROWS, WIDTH};
+    assert_public_ok(
+        cadre_variable_create(model.strategy, "table", CADRE_F32, 2, dims, NULL, &model.table));
+    fault_arm("optimizer", 1);
+    assert_public_error(cadre_optimizer_create(model.strategy, &sgd, &model.optimizer),
+        CADRE_RESOURCE_EXHAUSTED, "no memory for an optimizer");
+    assert_public_ok(cadre_optimizer_create(model.strategy, &sgd, &model.optimizer));
+    fault_arm("optimizer.slots", 1);
+    assert_public_error(cadre_optimizer_build(model.optimizer, &model.table, 1),
+        CADRE_RESOURCE_EXHAUSTED, "the slots of 1 variables");
+    assert_public_ok(cadre_optimizer_build(model.optimizer, &model.table, 1));
+    fault_arm("optimizer.turn", 1);
+    assert_public_error(cadre_run(model.strategy, train_rows, &model, NULL, 0, NULL),
+        CADRE_RESOURCE_EXHAUSTED, "no memory for 1 gradients");
+    fault_arm("optimizer.rows", 1);
+    assert_public_error(cadre_run(model.strategy, train_rows, &model, NULL, 0, NULL),
+        CADRE_RESOURCE_EXHAUSTED, "the 3 rows of a sparse gradient");
+    assert_public_ok(cadre_run(model.strategy, train_rows, &model, NULL, 0, NULL));
+    assert_values(
+        model.table, ROWS * WIDTH, (const float[]){-10, -10, 0, 0, 0, 0, -101, -101, 0, 0});
+    close_model(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_gradients_that_do_not_fit_fail_the_step),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),
         cmocka_unit_test(test_variables_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

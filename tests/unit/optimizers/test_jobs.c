@@ -143,9 +143,11 @@ static cadre_status apply_both(cadre_replica *replica, const struct learner *lea
     cadre_tensor *dense, const cadre_sparse *sparse)
 {
     const uint64_t position = cadre_strategy_position(cadre_replica_strategy(replica));
+    /* Every other step by the communication thread. */
+    const cadre_apply_options options = {.buckets = {.first_bytes = position % 2 == 0 ? 0 : 16}};
     fault_die("DIE_BEFORE", position);
     CADRE_TRY(cadre_optimizer_apply(
-        replica, learner->optimizer, &dense, &learner->variables[0], 1, NULL));
+        replica, learner->optimizer, &dense, &learner->variables[0], 1, &options));
     CADRE_TRY(cadre_on_apply(replica, while_it_writes, NULL));
     fault_die("DIE_BETWEEN", position);
     CADRE_TRY(cadre_optimizer_apply(replica, learner->optimizer, NULL, &learner->variables[1], 1,
