@@ -12,11 +12,14 @@ static cadre_strategy *strategy;
 /* A table of four rows in two shards, each on a server of its own, with an optimizer there. */
 static cadre_variable *table(const char *name)
 {
-    static const cadre_variable_options options = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5}};
+    static const cadre_optimizer_options options = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
+    cadre_optimizer *optimizer;
     const int64_t dims[] = {4, 2};
     cadre_variable *variable;
-    OK(cadre_variable_create(strategy, name, CADRE_F32, 2, dims, &options, &variable));
+    OK(cadre_variable_create(strategy, name, CADRE_F32, 2, dims, NULL, &variable));
+    OK(cadre_optimizer_create(strategy, &options, &optimizer));
+    OK(cadre_optimizer_build(optimizer, &variable, 1));
+    cadre_optimizer_release(optimizer);
     return variable;
 }
 

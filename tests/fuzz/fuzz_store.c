@@ -58,15 +58,15 @@ static void make_sample(int fd)
 {
     struct store *store = open_at(fd);
     uint32_t shard = 0;
-    struct store_spec spec = {.name = "a",
-        .dtype = CADRE_F64,
-        .rows = ROWS,
-        .row_elements = 2,
-        .training = {.optimizer = STORE_ADAM, .rate = 1, .beta1 = .5, .beta2 = .5, .epsilon = 1}};
+    struct store_spec spec = {.name = "a", .dtype = CADRE_F64, .rows = ROWS, .row_elements = 2};
+    struct optimizer_rule rule = {
+        .kind = OPTIMIZER_LAMB, .rate = 1, .beta1 = .5, .beta2 = .5, .epsilon = 1};
     CADRE_ASSERT(store_create(store, &spec, &shard, NULL) == CADRE_OK);
+    CADRE_ASSERT(store_train(store, shard, &rule, NULL) == CADRE_OK);
     spec.shard = 1;
-    spec.training.optimizer = STORE_SGD;
+    rule.kind = OPTIMIZER_ADAM;
     CADRE_ASSERT(store_create(store, &spec, &shard, NULL) == CADRE_OK);
+    CADRE_ASSERT(store_train(store, shard, &rule, NULL) == CADRE_OK);
     CADRE_ASSERT(store_note(store, "a", "note", 4, NULL) == CADRE_OK);
     CADRE_ASSERT(store_note(store, "a", "other", 5, NULL) == CADRE_OK);
     for (uint64_t closure = 1; closure < 4; closure++) {
@@ -76,12 +76,13 @@ static void make_sample(int fd)
     store_close(store);
 }
 
-#define RECORDS 7
+#define RECORDS 9
 
 /* Words in the first 2 KiB of a record are replaced: 10 bytes of data say which, and by what. */
 static void change_words(struct store *store, const uint8_t *data, size_t size)
 {
     const uint64_t records[RECORDS] = {0, store->head->shards, store_shard(store, 0)->kept->next,
+        store_shard(store, 0)->kept->rule, store_shard(store, 1)->kept->rule,
         store_shard(store, 1)->kept->step, store->head->notes, store->head->table,
         store->head->journals[0]};
     for (; size >= 10; data += 10, size -= 10) {

@@ -276,8 +276,8 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
     const cadre_partitioner wrong = {.kind = CADRE_PARTITIONER_FUNCTION, .function = nonsense};
     const bool partitions = strcmp(settings->mode, "partitioner") == 0;
     const cadre_variable_options of_rows = {.partitioner = partitions ? &wrong : NULL};
-    const cadre_variable_options of_number = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+    const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1};
+    cadre_optimizer *optimizer;
     const int64_t huge[1] = {INT64_C(1) << 50};
     cadre_variable *none;
     CADRE_CHECK(
@@ -285,11 +285,15 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
     CADRE_CHECK(cadre_variable_create(
         strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
     CADRE_CHECK(
-        cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
+        cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, NULL, &model->number));
+    CADRE_CHECK(cadre_optimizer_create(strategy, &sgd, &optimizer));
+    CADRE_CHECK(cadre_optimizer_build(optimizer, &model->number, 1));
     if (settings->synchronous) {
-        CADRE_CHECK(cadre_variable_create(
-            strategy, "table", CADRE_F64, 2, rows, &of_number, &model->table));
+        CADRE_CHECK(
+            cadre_variable_create(strategy, "table", CADRE_F64, 2, rows, NULL, &model->table));
+        CADRE_CHECK(cadre_optimizer_build(optimizer, &model->table, 1));
     }
+    cadre_optimizer_release(optimizer);
     if (strcmp(settings->mode, "huge") == 0) {
         CADRE_CHECK(cadre_variable_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
     }

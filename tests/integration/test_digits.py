@@ -36,7 +36,7 @@ def parse_checkpoint(content):
         elements = 1
         for dimension in entry["shape"]:
             elements *= dimension
-        check_equal(after - first, elements * {"F32": 4, "U8": 1}[entry["dtype"]], "size of a tensor")
+        check_equal(after - first, elements * {"F32": 4, "I64": 8, "U8": 1}[entry["dtype"]], "size of a tensor")
         end = after
     check_equal(8 + size + end, len(content), "size of the checkpoint")
     return {name: (entry["dtype"], entry["shape"]) for name, entry in header.items()}, metadata
@@ -64,8 +64,8 @@ def test_it_learns_and_repeats_bit_for_bit():
         checkpoint = train(cluster.client)
         tensors, _ = parse_checkpoint(checkpoint)
         check(len(tensors) >= 4, f"tensors {tensors}")
-        check(all(kind == ("U8" if name.startswith("state/") else "F32") for name, (kind, _) in tensors.items()),
-              f"types {tensors}")
+        types = {"state/tally": "U8", **{f"{name}/updates": "I64" for name in ("w1", "b1", "w2", "b2")}}
+        check(all(kind == types.get(name, "F32") for name, (kind, _) in tensors.items()), f"types {tensors}")
         check(train(cluster.client) == checkpoint, "the second run left other bits")
         check(checkpoint_of_cadre_run() == checkpoint, "`cadre run -n 2` left other bits than the cluster")
 

@@ -16,6 +16,7 @@
  *     strategy      cadre_strategy_release, which does nothing after cadre_finish
  *     iterator      cadre_iterator_release
  *     metric        cadre_metric_release
+ *     optimizer     cadre_optimizer_release
  *
  * An element is no pointer: `CADRE_RELEASE_ELEMENT_AT_EXIT cadre_element element = {0};`.
  *
@@ -26,6 +27,7 @@
 
 #include "cadre/dataset.h"
 #include "cadre/metric.h"
+#include "cadre/optimizer.h"
 #include "cadre/strategy.h"
 #include "cadre/tensor.h"
 #include "cadre/values.h"
@@ -63,6 +65,11 @@ static inline void cadre_release_strategy_at_exit(cadre_strategy **strategy)
 static inline void cadre_release_iterator_at_exit(cadre_iterator **iterator)
 {
     cadre_iterator_release(*iterator);
+}
+
+static inline void cadre_release_optimizer_at_exit(cadre_optimizer **optimizer)
+{
+    cadre_optimizer_release(*optimizer);
 }
 
 static inline void cadre_release_metric_at_exit(cadre_metric **metric)

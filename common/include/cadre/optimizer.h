@@ -1,34 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Optimizers: what a parameter server makes of a gradient (cadre/served.h). */
+ * Optimizers: what makes a new value of a variable, its gradient and what is remembered of the
+ * gradients before. (tf.keras.optimizers.)
+ *
+ *     cadre_optimizer_create(strategy, &(cadre_optimizer_options){CADRE_OPTIMIZER_ADAM, 0.001},
+ * &o); cadre_optimizer_build(o, variables, count);                 before the first step
+ *
+ *     in the replica function, last of all:
+ *     CADRE_TRY(cadre_optimizer_apply(replica, o, gradients, variables, count, NULL));
+ *
+ *     replica 0   g0 ─┐                       ┌─ clip ─┐                   ┌─▶ slots, variable
+ *     replica 1   g1 ─┼─ all-reduce, buckets ─┼─ clip ─┼─ the step counts ─┼─▶ slots, variable
+ *     replica 2   g2 ─┘                       └─ clip ─┘                   └─▶ slots, variable
+ *
+ * What an optimizer remembers of a variable are variables beside it, its *slots*, as checkpoints of
+ * parameter servers call them:
+ *
+ *     SGD                   -
+ *     MOMENTUM              "<name>/momentum"
+ *     ADAGRAD               "<name>/accumulator"
+ *     RMSPROP               "<name>/velocity", with a momentum "<name>/momentum", with `centered`
+ *                           "<name>/average_gradient"
+ *     ADAM, ADAMW, LAMB     "<name>/m", "<name>/v"
+ *     all                   "<name>/updates", i64 [1]: how many updates there were
+ *
+ * They are state as any variable: in checkpoints, exported, compared, given to tasks that join.
+ * Each variable counts its own updates, and that count is the step of its schedule and of the bias
+ * correction. (Keras has one count for all variables, which is the same where all are updated each
+ * time.)
+ *
+ * Of a variable on parameter servers (cadre/served.h) slots and counts are there, of each shard its
+ * own, and so is the rule: cadre_optimizer_build gives it to them, on the chief, before closures
+ * are scheduled. cadre_optimizer_apply is a push then: at once, exactly once and never undone, in a
+ * closure, on the chief, or in a replica function, where the first replica makes it. A closure
+ * makes the same optimizer and builds it, to find what the chief has made: so one model serves all
+ * placements. The rate is the rule's, and changes by its schedule, or with
+ * cadre_apply_options.push.
+ */
 #ifndef CADRE_OPTIMIZER_H
 #define CADRE_OPTIMIZER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/buckets.h"
+#include "cadre/served.h"
+#include "cadre/sparse.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* With g the gradient, w the variable, t the number of this update (from 1), all elementwise. */
 typedef enum cadre_optimizer_kind {
     CADRE_OPTIMIZER_NONE = 0,
-    CADRE_OPTIMIZER_SGD,      /* v -= rate * g */
-    CADRE_OPTIMIZER_MOMENTUM, /* tf.keras.optimizers.SGD(momentum, nesterov) */
-    CADRE_OPTIMIZER_ADAGRAD,  /* tf.keras.optimizers.Adagrad */
-    CADRE_OPTIMIZER_ADAM      /* tf.keras.optimizers.Adam */
+    CADRE_OPTIMIZER_SGD,      /* w -= rate * g */
+    CADRE_OPTIMIZER_MOMENTUM, /* momentum := beta * momentum - rate * g; w += momentum; or
+                                 (nesterov) w += beta * momentum - rate * g */
+    CADRE_OPTIMIZER_ADAGRAD, /* accumulator += g * g; w -= rate * g / sqrt(accumulator + epsilon) */
+    CADRE_OPTIMIZER_RMSPROP, /* tf.keras.optimizers.RMSprop */
+    CADRE_OPTIMIZER_ADAM,    /* m := b1 m + (1 - b1) g; v := b2 v + (1 - b2) g g;
+                                w -= rate sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon) */
+    CADRE_OPTIMIZER_ADAMW,   /* w -= w * weight_decay * rate; then ADAM */
+    CADRE_OPTIMIZER_LAMB     /* You et al. 2019: ADAM's direction and weight_decay * w, as long as
+                                the whole variable is, times the rate */
 } cadre_optimizer_kind;
 
-/* Zeroed numbers mean Keras' defaults: momentum 0.9 (of MOMENTUM), initial_accumulator 0.1, beta1
- * 0.9, beta2 0.999, epsilon 1e-7; the rate has to be given. */
-typedef struct cadre_optimizer {
+/* How the rate of an update follows from how many there were before, s.
+ * (tf.keras.optimizers.schedules.) */
+typedef enum cadre_rate_kind {
+    CADRE_RATE_CONSTANT = 0,
+    CADRE_RATE_EXPONENTIAL,  /* rate * decay_rate ^ (s / decay_steps) */
+    CADRE_RATE_PIECEWISE,    /* rate while s <= boundaries[0], then rates[0] while s <=
+                                boundaries[1], ... */
+    CADRE_RATE_POLYNOMIAL,   /* (rate - end_rate) * (1 - s / decay_steps) ^ power + end_rate */
+    CADRE_RATE_INVERSE_TIME, /* rate / (1 + decay_rate * s / decay_steps) */
+    CADRE_RATE_COSINE /* rate * ((1 - alpha) * (1 + cos(pi * s / decay_steps)) / 2 + alpha) */
+} cadre_rate_kind;
+
+#define CADRE_RATE_PIECES_MAX 16
+
+/* Zeroed: constant. Steps are updates of the variable. INVALID_ARGUMENT: no decay_steps where the
+ * kind has them; boundaries that do not grow. */
+typedef struct cadre_rate_schedule {
+    cadre_rate_kind kind;
+    uint64_t decay_steps;
+    double decay_rate; /* EXPONENTIAL, INVERSE_TIME */
+    bool staircase;    /* the same two: s / decay_steps is rounded down */
+    double end_rate;   /* POLYNOMIAL */
+    double power;      /* POLYNOMIAL; 0: 1 */
+    bool cycle;        /* POLYNOMIAL: decay_steps are doubled, tripled, ... once they are over */
+    double alpha;      /* COSINE: the part of the rate that is left at the end */
+    /* Of any kind, before all that: in so many steps the rate goes straight from `rate` to
+     * warmup_target, which is the formula's rate then, and s counts from there. 0: none. */
+    uint64_t warmup_steps;
+    double warmup_target;
+    uint32_t pieces; /* PIECEWISE: how many boundaries there are; rates[i] holds behind the i-th */
+    uint64_t boundaries[CADRE_RATE_PIECES_MAX];
+    double rates[CADRE_RATE_PIECES_MAX];
+} cadre_rate_schedule;
+
+/* Zeroed numbers mean Keras' defaults: momentum 0.9 (of MOMENTUM; of RMSPROP none), rho 0.9,
+ * beta1 0.9, beta2 0.999, epsilon 1e-7 (LAMB 1e-6), initial_accumulator 0.1, weight_decay of ADAMW
+ * 0.004. The rate has to be given. */
+typedef struct cadre_optimizer_options {
     cadre_optimizer_kind kind;
-    double rate;
+    double rate; /* that a schedule begins with */
+    cadre_rate_schedule schedule;
     double momentum;
-    bool nesterov;
-    double initial_accumulator;
+    bool nesterov; /* MOMENTUM */
+    double rho;    /* RMSPROP */
+    bool centered; /* RMSPROP */
     double beta1;
     double beta2;
     double epsilon;
-} cadre_optimizer;
+    double initial_accumulator; /* ADAGRAD */
+    /* Decoupled, of any kind: w -= w * weight_decay * rate before the update. Of LAMB a part of its
+     * direction. */
+    double weight_decay;
+    /* At most one of the three (INVALID_ARGUMENT); after the all-reduce. 0: none. */
+    double clip_norm;        /* each gradient: g * clip / max(|g|, clip) */
+    double clip_value;       /* each element: into [-clip, clip] */
+    double clip_global_norm; /* all gradients of a call, as if they were one vector */
+    const char *name;        /* of what belongs to no one variable; NULL: "optimizer" */
+} cadre_optimizer_options;
+
+typedef struct cadre_optimizer cadre_optimizer;
+typedef struct cadre_variable cadre_variable; /* cadre/variable.h */
+
+/* In the strategy's scope: `strategy` NULL means as in cadre_variable_create; outside of any it is
+ * for regular variables. With it goes a variable "<name>/learning_rate" (f64, the rate), unless the
+ * rate follows a schedule, or the strategy is of parameter servers, which have it. Creates
+ * variables, so all tasks make the same calls in the same order. INVALID_ARGUMENT names what is out
+ * of its range. The caller's to release, before or after the strategy; not in a step that applies
+ * it. */
+CADRE_API cadre_status cadre_optimizer_create(cadre_strategy *strategy,
+    const cadre_optimizer_options *options, cadre_optimizer **ret_optimizer);
+
+/* NULL is allowed. Its variables are the strategy's, and stay; those of regular variables end. */
+CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
+
+/* Makes the slots of variables that have none yet, in cross-replica context, before the first step;
+ * where variables are. In a job that goes on from a checkpoint they begin with what it holds, also
+ * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
+ * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
+ * function.
+ * Of variables on servers INVALID_ARGUMENT: LAMB, and the variable is cut into shards;
+ * ALREADY_EXISTS: it has another optimizer there. In closures nothing is made.
+ * (tf.keras.optimizers.Optimizer.build.) */
+CADRE_API cadre_status cadre_optimizer_build(
+    cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
+
+/* What becomes of the replicas' gradients before they are applied. */
+typedef enum cadre_gradients {
+    CADRE_GRADIENTS_SUM = 0, /* the sum: what apply_gradients does. A loss that is divided by
+                                the global batch (cadre/loss.h) makes it the mean over it */
+    CADRE_GRADIENTS_MEAN,    /* the sum divided by the number of replicas */
+    CADRE_GRADIENTS_REDUCED  /* nothing: each replica has the same already, as of cadre/buckets.h
+                                (experimental_aggregate_gradients=False) */
+} cadre_gradients;
+
+/* Zeroed: the defaults. */
+typedef struct cadre_apply_options {
+    cadre_gradients gradients;
+    /* NULL: all are dense. Else [count]: where gradients[i] is NULL and sparse[i].values is not,
+     * the gradient of the rows that `indices` name, others being 0: they are joined over the
+     * replicas, and rows that come several times are summed. Only these rows of the variable
+     * change, and only these of its slots: what is remembered of the others stays as it is (Keras
+     * lets it fade), and weight decay passes them over. (tf.IndexedSlices.) */
+    const cadre_sparse *sparse;
+    cadre_bucket_options buckets; /* of the all-reduce */
+    /* Of variables on parameter servers: synchronous, with a bound of staleness, or with another
+     * rate. NULL: none of it. */
+    const cadre_push_options *push;
+} cadre_apply_options;
+
+/* In a replica function, on all replicas, under the rules of cadre/collective.h: reduces the
+ * gradients, clips them, and has the variables updated once the step counts, after what this
+ * replica's cadre_on_apply asked for before. Until then the variables are read as they were; no old
+ * value is kept. A step that fails leaves variables and slots as they are, and so does one that is
+ * taken over from other tasks, with them.
+ * gradients[i], of the type and shape of variables[i], is reduced and clipped in place; what it
+ * holds is not touched until cadre_run returns (a reference is kept). NULL: there is none, and the
+ * variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are missing, as in Keras.
+ * FAILED_PRECONDITION: a variable was not built. Of an aggregating variable, one component for all
+ * replicas, there is one update.
+ * In the function of cadre_variable_update (cadre/assign.h) `replica` is NULL, and CADRE_GRADIENTS_
+ * REDUCED: the component at hand is updated at once, and undone with the step. With regular
+ * variables it is done at once, in any context, and nothing is reduced.
+ * Gradients of variables on servers are pushed, one variable after the other, in any context: each
+ * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
+ * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
+ * context FAILED_PRECONDITION, as in TensorFlow. (tf.keras.optimizers.Optimizer.apply_gradients.)
+ */
+CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
+    cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,
+    const cadre_apply_options *options);
+
+/* The slot of a variable that was built, by the end of its name: "m", "updates"; with `variable`
+ * NULL what belongs to no one variable: "learning_rate", which is assigned as any variable, between
+ * steps (cadre_variable_assign_literal). They are read as any variable; who assigns slots knows
+ * why. NOT_FOUND names those that there are. FAILED_PRECONDITION: they are on parameter servers.
+ * Any context. */
+CADRE_API cadre_status cadre_optimizer_slot(const cadre_optimizer *optimizer,
+    const cadre_variable *variable, const char *name, cadre_variable **ret_slot);
+
+/* How often the most updated of its variables was: 0 before, and of NULL. In cross-replica context,
+ * and in a replica function. (tf.keras.optimizers.Optimizer.iterations.) */
+CADRE_API int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer);
+
+/* The rate of that variable's next update. Likewise. (Optimizer.learning_rate.) */
+CADRE_API double cadre_optimizer_learning_rate(const cadre_optimizer *optimizer);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cadre/optimizer.h"
 #include "cadre/replica.h"
 #include "cadre/tensor.h"
 
@@ -126,8 +125,6 @@ typedef struct cadre_variable_options {
     cadre_variable_placement placement;
     /* Of one on servers; of others it means nothing. NULL: the strategy's. */
     const cadre_partitioner *partitioner;
-    /* Likewise: what servers make of gradients; f32 and f64 only. */
-    cadre_optimizer optimizer;
 } cadre_variable_options;
 
 /* Creates a variable in the strategy's scope. `strategy` NULL: in the scope that the thread is in
@@ -188,8 +185,7 @@ typedef struct cadre_variable_options {
  * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
  * others find it: before or between closures, after the first step too, and it is no step. Its name
  * is unique in the strategy (ALREADY_EXISTS). Random initial values are the same wherever it lies,
- * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, and the
- * optimizer's memory, from there, whatever its shards were, or where it lay; after the first step
+ * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, from there, whatever its shards were, or where it lay; after the first step
  * one that the checkpoint does not hold begins anew. FAILED_PRECONDITION: strings, ON_READ, a
  * replica function; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with
  * what a partitioner gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken;

@@ -42,14 +42,12 @@ static cadre_status train_step(
         cadre_tensor_release(images);
         return status;
     }
-    struct score score = model_run(model, replica, cadre_tensor_const_data(images),
-        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(images), &gradients);
-    cadre_tensor_release(images);
     float scale = 1.0f / (float)cadre_replica_global_rows(replica);
-    status = cadre_all_reduce(replica, CADRE_SUM, gradients.tensors, PARAMETERS, NULL);
-    if (status == CADRE_OK) {
-        status = model_update(model, replica, &gradients, scale);
-    }
+    struct score score = model_run(model, replica, cadre_tensor_const_data(images),
+        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(images), scale, &gradients);
+    cadre_tensor_release(images);
+    status = cadre_optimizer_apply(
+        replica, model->optimizer, gradients.tensors, model->weights, PARAMETERS, NULL);
     gradients_release(&gradients);
     CADRE_TRY(status);
     return cadre_tensor_from_f32(score.loss * scale, &outputs[0]);
@@ -62,7 +60,7 @@ static cadre_status test_step(
         return gpu_test_step(replica, inputs, outputs, user);
     }
     struct score score = model_run(user, replica, cadre_tensor_const_data(inputs[0]),
-        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), NULL);
+        cadre_tensor_const_data(inputs[1]), cadre_tensor_rows(inputs[0]), 1, NULL);
     CADRE_TRY(cadre_tensor_from_i64(score.right, &outputs[0]));
     return cadre_tensor_from_i64(cadre_tensor_rows(inputs[0]), &outputs[1]);
 }
@@ -122,14 +120,15 @@ int main(int argc, char **argv)
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_strategy_default(&strategy));
     cadre_show_progress(strategy, settings.progress);
-    struct model model = {.friction = 0.9f};
-    CADRE_CHECK(model_create(strategy, settings.seed, &model));
     struct tally tally = {0};
     CADRE_CHECK(cadre_state_register(strategy, "tally", &tally, sizeof tally));
 
     cadre_dataset *images = digits_open(argv[0], settings.data, "digits-train.bin");
     images = cadre_dataset_shuffle(images, CADRE_SHUFFLE_ALL, settings.seed, NULL);
     images = cadre_dataset_batch(images, settings.batch, false);
+    struct model model = {0};
+    CADRE_CHECK(model_create(strategy, settings.seed, (double)settings.learning_rate,
+        settings.epochs * (uint64_t)cadre_dataset_cardinality(images), &model));
     cadre_dataset *unseen = digits_open(argv[0], settings.data, "digits-test.bin");
     unseen = cadre_dataset_batch(unseen, 128, false);
     cadre_distributed_dataset *training;
@@ -143,10 +142,7 @@ int main(int argc, char **argv)
     while (cadre_next_epoch(training, settings.epochs, &epoch)) {
         cadre_per_replica *batch;
         cadre_per_replica *loss;
-        /* Functions of the epoch: a job that is resumed goes on with the right ones. */
-        model.epoch = epoch;
-        model.learning_rate =
-            settings.learning_rate * (1.0f - (float)epoch / (float)settings.epochs);
+        model.epoch = epoch; /* which moves the images */
         while (cadre_next(training, &batch) == CADRE_OK) {
             CADRE_CHECK(cadre_run(strategy, train_step, &model, batch, 1, &loss));
             CADRE_CHECK(cadre_report(strategy, "loss", total(strategy, loss)));
@@ -155,6 +151,7 @@ int main(int argc, char **argv)
         CADRE_CHECK(cadre_report(strategy, "accuracy", tally.accuracy));
     }
     bool chief = cadre_strategy_is_chief(strategy);
+    cadre_optimizer_release(model.optimizer);
     int status = cadre_finish(strategy);
     if (status == 0 && chief) {
         printf("test accuracy: %.1f%%\n", tally.accuracy * 100);

@@ -5,15 +5,18 @@
 #include <string.h>
 
 static const char *const names[PARAMETERS] = {"w1", "b1", "w2", "b2"};
-static const char *const momentum_names[PARAMETERS] = {
-    "momentum/w1", "momentum/b1", "momentum/w2", "momentum/b2"};
 static const uint32_t ranks[PARAMETERS] = {2, 1, 2, 1};
 static const int64_t shapes[PARAMETERS][2] = {
     {PIXELS, HIDDEN}, {HIDDEN, 0}, {HIDDEN, CLASSES}, {CLASSES, 0}};
 static const int inputs_of[PARAMETERS] = {PIXELS, 0, HIDDEN, 0}; /* 0: a bias, starts at zero */
 
-cadre_status model_create(cadre_strategy *strategy, uint64_t seed, struct model *ret_model)
+cadre_status model_create(cadre_strategy *strategy, uint64_t seed, double learning_rate,
+    uint64_t steps, struct model *ret_model)
 {
+    const cadre_optimizer_options descent = {.kind = CADRE_OPTIMIZER_MOMENTUM,
+        .rate = learning_rate,
+        .momentum = 0.9,
+        .schedule = {.kind = CADRE_RATE_POLYNOMIAL, .decay_steps = steps}};
     for (int i = 0; i < PARAMETERS; i++) {
         cadre_variable_options options = {0};
         if (inputs_of[i] > 0) {
@@ -23,10 +26,9 @@ cadre_status model_create(cadre_strategy *strategy, uint64_t seed, struct model 
         }
         CADRE_TRY(cadre_variable_create(
             strategy, names[i], CADRE_F32, ranks[i], shapes[i], &options, &ret_model->weights[i]));
-        CADRE_TRY(cadre_variable_create(strategy, momentum_names[i], CADRE_F32, ranks[i], shapes[i],
-            NULL, &ret_model->momentum[i]));
     }
-    return CADRE_OK;
+    CADRE_TRY(cadre_optimizer_create(strategy, &descent, &ret_model->optimizer));
+    return cadre_optimizer_build(ret_model->optimizer, ret_model->weights, PARAMETERS);
 }
 
 cadre_status gradients_create(const struct model *model, struct gradients *ret_gradients)
@@ -108,7 +110,7 @@ static void backward(const float *const weights[PARAMETERS], const float *image,
 }
 
 struct score model_run(const struct model *model, const cadre_replica *replica, const float *images,
-    const int32_t *labels, int64_t rows, struct gradients *gradients)
+    const int32_t *labels, int64_t rows, float scale, struct gradients *gradients)
 {
     const float *weights[PARAMETERS];
     float *slopes[PARAMETERS] = {NULL};
@@ -131,26 +133,11 @@ struct score model_run(const struct model *model, const cadre_replica *replica, 
         score.loss -= logf(odds[label] > 1e-30f ? odds[label] : 1e-30f);
         if (gradients != NULL) {
             odds[label] -= 1;
+            for (int c = 0; c < CLASSES; c++) {
+                odds[c] *= scale;
+            }
             backward(weights, image, hidden, odds, slopes);
         }
     }
     return score;
-}
-
-cadre_status model_update(
-    struct model *model, cadre_replica *replica, struct gradients *gradients, float scale)
-{
-    for (int i = 0; i < PARAMETERS; i++) {
-        float *weight = cadre_variable_write(replica, model->weights[i]);
-        float *speed = cadre_variable_write(replica, model->momentum[i]);
-        if (weight == NULL || speed == NULL) {
-            return CADRE_RESOURCE_EXHAUSTED; /* the library left the message */
-        }
-        const float *slope = cadre_tensor_const_data(gradients->tensors[i]);
-        for (int64_t k = 0; k < cadre_variable_count(model->weights[i]); k++) {
-            speed[k] = model->friction * speed[k] - model->learning_rate * scale * slope[k];
-            weight[k] += speed[k];
-        }
-    }
-    return CADRE_OK;
 }

@@ -120,8 +120,9 @@ static __global__ void run_rows(struct rows rows, struct numbers weights, const 
     rows.hidden_errors[row * HIDDEN + h] = hidden[h] > 0 ? error : 0;
 }
 
-/* A thread has one weight of the four arrays, and adds up its slope over all rows. */
-static __global__ void add_slopes(struct rows rows, struct numbers slopes)
+/* A thread has one weight of the four arrays, and adds up its slope over all rows, times `scale`.
+ */
+static __global__ void add_slopes(struct rows rows, float scale, struct numbers slopes)
 {
     const int counts[PARAMETERS] = {PIXELS * HIDDEN, HIDDEN, HIDDEN * CLASSES, CLASSES};
     const int widths[PARAMETERS] = {HIDDEN, HIDDEN, CLASSES, CLASSES};
@@ -142,7 +143,7 @@ static __global__ void add_slopes(struct rows rows, struct numbers slopes)
         const float error = errors[row * widths[which] + i % widths[which]];
         sum += error * (side == NULL ? 1 : side[row * heights[which] + i / widths[which]]);
     }
-    slopes.of[which][i] = sum;
+    slopes.of[which][i] = scale * sum;
 }
 
 /* By one thread: *loss = scale x the sum of losses, *right = the hits. Either may be NULL. */
@@ -159,16 +160,6 @@ static __global__ void add_rows(struct rows rows, float scale, float *loss, int6
     }
     if (right != NULL) {
         *right = static_cast<int64_t>(hits);
-    }
-}
-
-static __global__ void descend(
-    int64_t count, float *weights, float *speeds, const float *slopes, float friction, float rate)
-{
-    const int64_t i = number_here();
-    if (i < count) {
-        speeds[i] = friction * speeds[i] - rate * slopes[i];
-        weights[i] += speeds[i];
     }
 }
 
@@ -223,9 +214,9 @@ static struct numbers weights_of(const cadre_replica *replica, const struct mode
     return weights;
 }
 
-/* The gradients of the rows, summed over all replicas. */
+/* The gradients of the rows, for the optimizer to sum over all replicas. */
 static cadre_status learn(cadre_replica *replica, const struct model *model,
-    const struct rows *rows, struct gradients *gradients)
+    const struct rows *rows, float scale, struct gradients *gradients)
 {
     struct numbers slopes;
     for (int i = 0; i < PARAMETERS; i++) {
@@ -237,25 +228,9 @@ static cadre_status learn(cadre_replica *replica, const struct model *model,
     CADRE_TRY(launch(replica, rows->count, THREADS, move_images, *rows, model->epoch));
     CADRE_TRY(launch(replica, rows->count * HIDDEN, HIDDEN, run_rows, *rows,
         weights_of(replica, model), rows->moved));
-    CADRE_TRY(launch(replica, WEIGHTS, THREADS, add_slopes, *rows, slopes));
-    return cadre_all_reduce(replica, CADRE_SUM, gradients->tensors, PARAMETERS, NULL);
-}
-
-static cadre_status update(cadre_replica *replica, const struct model *model,
-    const struct gradients *gradients, float scale)
-{
-    for (int i = 0; i < PARAMETERS; i++) {
-        float *weights = static_cast<float *>(cadre_variable_write(replica, model->weights[i]));
-        float *speeds = static_cast<float *>(cadre_variable_write(replica, model->momentum[i]));
-        if (weights == NULL || speeds == NULL) {
-            return CADRE_RESOURCE_EXHAUSTED; /* the library left the message */
-        }
-        const int64_t count = cadre_variable_count(model->weights[i]);
-        CADRE_TRY(launch(replica, count, THREADS, descend, count, weights, speeds,
-            static_cast<const float *>(cadre_tensor_const_data(gradients->tensors[i])),
-            model->friction, model->learning_rate * scale));
-    }
-    return CADRE_OK;
+    CADRE_TRY(launch(replica, WEIGHTS, THREADS, add_slopes, *rows, scale, slopes));
+    return cadre_optimizer_apply(
+        replica, model->optimizer, gradients->tensors, model->weights, PARAMETERS, NULL);
 }
 
 cadre_status gpu_train_step(
@@ -267,10 +242,7 @@ cadre_status gpu_train_step(
     struct gradients gradients = {};
     cadre_tensor *room;
     CADRE_TRY(rows_create(replica, inputs, &rows, &room));
-    cadre_status status = learn(replica, model, &rows, &gradients);
-    if (status == CADRE_OK) {
-        status = update(replica, model, &gradients, scale);
-    }
+    cadre_status status = learn(replica, model, &rows, scale, &gradients);
     if (status == CADRE_OK) {
         status = cadre_tensor_create_on(replica, CADRE_F32, 0, NULL, &outputs[0]);
     }

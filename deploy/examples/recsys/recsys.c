@@ -127,17 +127,20 @@ static void create(cadre_strategy *strategy, const struct settings *settings)
 {
     cadre_variable *table;
     cadre_variable *bias;
+    cadre_optimizer *optimizer;
     const int64_t table_dims[2] = {settings->rows, WIDTH};
     const int64_t bias_dims[1] = {1};
-    const cadre_optimizer adagrad = {.kind = CADRE_OPTIMIZER_ADAGRAD,
+    const cadre_optimizer_options adagrad = {.kind = CADRE_OPTIMIZER_ADAGRAD,
         .rate = settings->rate,
         .initial_accumulator = 1e-5}; /* gradients of a mean are small */
-    const cadre_variable_options of_table = {.optimizer = adagrad,
+    const cadre_variable_options of_table = {
         .initializer = {.kind = CADRE_INITIALIZER_NORMAL, .stddev = 0.02, .seed = 1}};
-    const cadre_variable_options of_bias = {.optimizer = adagrad};
     CADRE_CHECK(
         cadre_variable_create(strategy, "table", CADRE_F32, 2, table_dims, &of_table, &table));
-    CADRE_CHECK(cadre_variable_create(strategy, "bias", CADRE_F32, 1, bias_dims, &of_bias, &bias));
+    CADRE_CHECK(cadre_variable_create(strategy, "bias", CADRE_F32, 1, bias_dims, NULL, &bias));
+    CADRE_CHECK(cadre_optimizer_create(strategy, &adagrad, &optimizer));
+    CADRE_CHECK(cadre_optimizer_build(optimizer, (cadre_variable *[]){table, bias}, 2));
+    cadre_optimizer_release(optimizer); /* the servers have it */
     printf("table: %lld rows of %d in %u shards, %.0f MB and as much for Adagrad; a batch needs "
            "%.0f KB of it at most\n",
         (long long)settings->rows, WIDTH, cadre_variable_components(table),

@@ -96,11 +96,13 @@ static uint32_t create(
         .dtype = CADRE_F32,
         .rows = rows,
         .row_elements = row_floats,
-        .training = {.optimizer = STORE_SGD, .rate = 0.01},
     };
+    const struct optimizer_rule rule = {.kind = OPTIMIZER_SGD, .rate = 0.01};
     snprintf(spec.name, sizeof spec.name, "v%d.%zu", client, number);
     struct request request = {.kind = REQUEST_CREATE, .spec = &spec};
     call(opened, &request);
+    struct request train = {.kind = REQUEST_TRAIN, .shard = request.ret_shard, .rule = &rule};
+    call(opened, &train);
     return request.ret_shard;
 }
 

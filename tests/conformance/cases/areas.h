@@ -74,6 +74,10 @@ void area_training_loop(struct conformance_case *self);
 /* area_structures.c */
 void area_structures(struct conformance_case *self);
 
+/* area_optimizer.c */
+void area_optimizer(struct conformance_case *self);
+void area_learning_rate_schedule(struct conformance_case *self);
+
 /* area_variable.c */
 void area_variable(struct conformance_case *self);
 

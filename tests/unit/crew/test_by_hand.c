@@ -169,11 +169,11 @@ static void all_are_in_one_program(void **state)
 static cadre_variable *make_w(cadre_strategy *strategy)
 {
     cadre_variable *variable = NULL;
-    const cadre_variable_options options = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5}};
+    const cadre_optimizer_options options = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
     const int64_t dims[] = {ROWS, WIDTH};
     assert_int_equal(
-        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable), CADRE_OK);
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, NULL, &variable), CADRE_OK);
+    assert_int_equal(memory_train(strategy, variable, &options), CADRE_OK);
     return variable;
 }
 
@@ -233,19 +233,20 @@ static void assert_tensors(const char *name, size_t wanted, const char *first)
     free(bytes);
 }
 
+static const cadre_optimizer_options momentum = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5};
+
 /* Without what optimizers remember, but where that is named. */
 static void a_program_exports_what_servers_hold(void **state)
 {
     (void)state;
     static const cadre_signature named[] = {{"velocity", "w/momentum"}, {"weights", "w"}};
-    const cadre_variable_options options = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
     const int64_t dims[] = {ROWS, WIDTH};
     cadre_strategy *strategy;
     cadre_variable *variable;
     assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
     assert_int_equal(
-        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable), CADRE_OK);
+        cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, NULL, &variable), CADRE_OK);
+    assert_int_equal(memory_train(strategy, variable, &momentum), CADRE_OK);
     assert_int_equal(cadre_export(strategy, "all.safetensors", NULL, 0), CADRE_OK);
     assert_tensors("all.safetensors", 1, "w");
     assert_int_equal(cadre_export(strategy, "named.safetensors", named, 2), CADRE_OK);
@@ -259,8 +260,7 @@ static void variables_on_servers_take_values(void **state)
     (void)state;
     static const cadre_signature named[] = {{"weights", "w"}};
     const cadre_variable_options three = {
-        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3},
-        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5}};
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = 3}};
     cadre_variable_options other = three;
     other.initializer.value = 7;
     const int64_t dims[] = {ROWS, WIDTH};
@@ -273,6 +273,7 @@ static void variables_on_servers_take_values(void **state)
     assert_int_equal(cadre_strategy_parameter_server(NULL, &strategy), CADRE_OK);
     assert_int_equal(
         cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &three, &variable), CADRE_OK);
+    assert_int_equal(memory_train(strategy, variable, &momentum), CADRE_OK);
     assert_int_equal(cadre_export(strategy, "weights.safetensors", named, 1), CADRE_OK);
     cadre_strategy_release(strategy);
 

@@ -47,9 +47,10 @@ static int lead(void)
     float values[ROWS];
     const cadre_parameter_server_options options = {
         .partitioner = {.kind = CADRE_PARTITIONER_FIXED, .shards = 2}};
-    const cadre_variable_options sgd = {.optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+    const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1};
     CADRE_CHECK(cadre_strategy_parameter_server(&options, &strategy));
-    CADRE_CHECK(cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, &sgd, &variable));
+    CADRE_CHECK(cadre_variable_create(strategy, "w", CADRE_F32, 1, dims, NULL, &variable));
+    CADRE_CHECK(memory_train(strategy, variable, &sgd));
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < CLOSURES; i++) {
             CADRE_CHECK(cadre_schedule(strategy, "train", NULL, 0, NULL));

@@ -9,6 +9,7 @@
 #include "worker/library/optimizer/apply.h"
 #include "worker/library/optimizer/isa.h"
 #include "worker/library/optimizer/powers.h"
+#include "worker/library/optimizer/rule_bytes.h"
 
 #include "figures.h"
 
@@ -424,6 +425,54 @@ static void numbers_out_of_range_are_refused(void **state)
     refused(rule, "99 is no kind of optimizer");
 }
 
+/* ---- as bytes ---- */
+
+static void rules_survive_as_bytes(void **state)
+{
+    (void)state;
+    uint8_t bytes[RULE_BYTES];
+    uint8_t again[RULE_BYTES];
+    struct optimizer_rule read;
+    struct optimizer_rule rule = {.kind = OPTIMIZER_LAMB,
+        .nesterov = true,
+        .rate = 1,
+        .momentum = 2,
+        .rho = 3,
+        .initial_accumulator = 4,
+        .beta1 = 5,
+        .beta2 = 6,
+        .epsilon = 7,
+        .weight_decay = 8,
+        .schedule = {.kind = SCHEDULE_PIECEWISE,
+            .cycle = true,
+            .boundaries = 16,
+            .decay_steps = 9,
+            .decay_rate = 10,
+            .end_rate = 11,
+            .power = 12,
+            .alpha = 13,
+            .warmup_steps = 14,
+            .warmup_target = 15,
+            .bounds = {[0] = 16, [15] = UINT64_MAX},
+            .values = {[0] = 17, [15] = 18}}};
+    rule_write(&rule, bytes);
+    rule_read(bytes, &read);
+    rule_write(&read, again);
+    assert_memory_equal(bytes, again, sizeof bytes);
+    assert_true(read.nesterov);
+    assert_false(read.centered);
+    assert_false(read.schedule.staircase);
+    assert_true(read.schedule.cycle);
+    assert_true(read.weight_decay == 8);
+    assert_true(read.schedule.warmup_target == 15);
+    assert_true(read.schedule.bounds[15] == UINT64_MAX);
+    assert_true(read.schedule.values[15] == 18);
+    memset(bytes, 0xff, sizeof bytes); /* of anything, and it is refused */
+    rule_read(bytes, &read);
+    struct cadre_error error = {0};
+    assert_int_equal(optimizer_check(&read, &error), CADRE_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +488,7 @@ int main(void)
         cmocka_unit_test(lamb_of_zeros_is_not_scaled),
         cmocka_unit_test(centered_spreads_are_never_negative),
         cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(rules_survive_as_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,23 +25,30 @@ int help_memory(void)
     return fd;
 }
 
-uint32_t help_create(struct store *store, const char *name, cadre_dtype dtype, uint64_t rows,
-    uint64_t row_elements, enum store_optimizer optimizer)
+struct optimizer_rule help_rule(enum optimizer_kind kind)
 {
-    struct store_spec spec = {.dtype = dtype,
-        .rows = rows,
-        .row_elements = row_elements,
-        .training = {.optimizer = optimizer,
-            .rate = 0.5,
-            .momentum = 0.5,
-            .initial = 0.25,
-            .beta1 = 0.75,
-            .beta2 = 0.875,
-            .epsilon = 0.125}};
+    return (struct optimizer_rule){.kind = kind,
+        .rate = 0.5,
+        .momentum = 0.5,
+        .rho = 0.75,
+        .initial_accumulator = 0.25,
+        .beta1 = 0.75,
+        .beta2 = 0.875,
+        .epsilon = 0.125};
+}
+
+uint32_t help_create(struct store *store, const char *name, cadre_dtype dtype, uint64_t rows,
+    uint64_t row_elements, enum optimizer_kind kind)
+{
+    struct store_spec spec = {.dtype = dtype, .rows = rows, .row_elements = row_elements};
+    struct optimizer_rule rule = help_rule(kind);
     snprintf(spec.name, sizeof spec.name, "%s", name);
     struct cadre_error error = {0};
     uint32_t shard = UINT32_MAX;
     assert_ok(store_create(store, &spec, &shard, &error), &error);
+    if (kind != OPTIMIZER_NONE) {
+        assert_ok(store_train(store, shard, &rule, &error), &error);
+    }
     return shard;
 }
 
@@ -77,7 +84,7 @@ uint64_t help_digest(const struct store *store)
         const struct store_spec *spec = store_spec(store, i);
         size_t bytes = (size_t)(spec->rows * spec->row_elements) * cadre_dtype_bytes(spec->dtype);
         sum = kept_sum(sum, store_rows(store, i, 0, spec->rows), bytes);
-        for (uint32_t slot = 0; slot < 2 && store_slot(store, i, slot) != NULL; slot++) {
+        for (uint32_t slot = 0; store_slot(store, i, slot) != NULL; slot++) {
             sum = kept_sum(sum, store_slot(store, i, slot), bytes);
         }
         const uint64_t counts[] = {

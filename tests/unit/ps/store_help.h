@@ -10,8 +10,11 @@
 struct store *help_open(int fd);
 int help_memory(void); /* an empty memfd */
 
+/* With numbers that are exact in binary. */
+struct optimizer_rule help_rule(enum optimizer_kind kind);
+/* With that rule, unless it is OPTIMIZER_NONE. */
 uint32_t help_create(struct store *store, const char *name, cadre_dtype dtype, uint64_t rows,
-    uint64_t row_elements, enum store_optimizer optimizer);
+    uint64_t row_elements, enum optimizer_kind optimizer);
 
 /* Begins, gives all values, ends; CADRE_PENDING and errors are the beginning's. In blocks of
  * `block_rows` rows when it is dense; 0: all at once. */

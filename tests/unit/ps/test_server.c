@@ -107,9 +107,8 @@ static void optimizers_are_read_and_set(void **state)
 {
     (void)state;
     struct store_spec spec = rig_spec("m", 3, 1);
-    spec.training.optimizer = STORE_MOMENTUM;
-    spec.training.momentum = 0.5;
-    uint32_t shard = rig_create(&rig, 0, &spec);
+    const struct optimizer_rule rule = {.kind = OPTIMIZER_MOMENTUM, .rate = 1, .momentum = 0.5};
+    uint32_t shard = rig_create_with(&rig, 0, &spec, &rule);
     const float grads[] = {1, 2, 3};
     float slot[3] = {0};
     struct request push = push_of(shard, PUSH_UPDATE, 1, grads, 3, 1);
@@ -135,6 +134,80 @@ static void optimizers_are_read_and_set(void **state)
     get.slot = 1;
     assert_error(client_call(rig.client, &get, 1, 0, &error), CADRE_NOT_FOUND, &error,
         "ps 0: the optimizer of \"m\" has no slot 1");
+    get.rows = 0; /* the count alone is each shard's */
+    rig_call(&rig, &get);
+    assert_int_equal(get.updates, 41);
+    set.slot = 7;
+    set.rows = 0;
+    set.updates = 5;
+    rig_call(&rig, &set);
+    rig_call(&rig, &get);
+    assert_int_equal(get.updates, 5);
+}
+
+/* After it was made, and read: once, and all slots are there. */
+static void shards_are_given_their_optimizers_later(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct store_spec spec = rig_spec("late", 3, 1);
+    struct request create = {.kind = REQUEST_CREATE, .spec = &spec};
+    rig_call(&rig, &create);
+    uint32_t shard = create.ret_shard;
+    const float grads[] = {3, 0, 4};
+    struct request push = push_of(shard, PUSH_UPDATE, 1, grads, 3, 1);
+    assert_error(client_call(rig.client, &push, 1, 0, &error), CADRE_FAILED_PRECONDITION, &error,
+        "ps 0: `late` has no optimizer; build one for it");
+    struct optimizer_rule rule = {
+        .kind = OPTIMIZER_ADAGRAD, .rate = 1, .initial_accumulator = 0.5, .epsilon = 0.25};
+    struct request train = {.kind = REQUEST_TRAIN, .shard = shard, .rule = &rule};
+    rig_call(&rig, &train);
+    rig_call(&rig, &train);
+    float slot[3] = {0};
+    struct request get = pull_of(shard, slot, 3, 1);
+    get.kind = REQUEST_SLOT;
+    rig_call(&rig, &get);
+    assert_memory_equal(slot, ((const float[]){0.5F, 0.5F, 0.5F}), sizeof slot);
+    rig_call(&rig, &push);
+    rig_call(&rig, &get);
+    assert_memory_equal(slot, ((const float[]){9.5F, 0.5F, 16.5F}), sizeof slot);
+    rule.rate = 2;
+    assert_error(client_call(rig.client, &train, 1, 0, &error), CADRE_ALREADY_EXISTS, &error,
+        "ps 0: shard 0 of `late` has an optimizer already");
+    rule.beta1 = 1;
+    assert_error(client_call(rig.client, &train, 1, 0, &error), CADRE_INVALID_ARGUMENT, &error,
+        "ps 0: `late`: the optimizer's beta1 is 1; give one from 0 to below 1");
+    train.shard = 77;
+    assert_error(client_call(rig.client, &train, 1, 0, &error), CADRE_NOT_FOUND, &error,
+        "shard 77 does not exist");
+}
+
+/* Of many rows in one piece: v = (3, 4), g such that m / sqrt(v) is 1 in the first step. */
+static void lamb_takes_a_push_as_one(void **state)
+{
+    (void)state;
+    enum { ROWS = 100000 };
+    struct store_spec spec = rig_spec("lamb", ROWS, 1);
+    const struct optimizer_rule rule = {.kind = OPTIMIZER_LAMB, .rate = 0.5, .beta1 = 0.5};
+    uint32_t shard = rig_create_with(&rig, 0, &spec, &rule);
+    float *values = calloc(2 * ROWS, sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < ROWS; i++) {
+        values[i] = i % 2 == 0 ? 3 : 4;
+        values[ROWS + i] = 2;
+    }
+    struct request assign = push_of(shard, PUSH_ASSIGN, 1, values, ROWS, 1);
+    rig_call(&rig, &assign);
+    struct request push = push_of(shard, PUSH_UPDATE, 2, values + ROWS, ROWS, 1);
+    rig_call(&rig, &push);
+    rig_call(&rig, &push);
+    struct request pull = pull_of(shard, values, ROWS, 1);
+    rig_call(&rig, &pull);
+    const float step = 0.5F * sqrtf((9 + 16) / 2.0F); /* rate * |v| / |u|, u = 1 */
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_true(fabsf(values[i] - ((i % 2 == 0 ? 3 : 4) - step)) < 1e-5F);
+    }
+    free(values);
 }
 
 static void notes_are_kept(void **state)
@@ -475,6 +548,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_pushed_is_pulled, setup, teardown),
+        cmocka_unit_test_setup_teardown(shards_are_given_their_optimizers_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(lamb_takes_a_push_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(optimizers_are_read_and_set, setup, teardown),
         cmocka_unit_test_setup_teardown(notes_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_requests_are_refused, setup, teardown),

@@ -235,17 +235,26 @@ struct store_spec rig_spec(const char *name, uint64_t rows, uint64_t row_element
         .dtype = CADRE_F32,
         .rows = rows,
         .row_elements = row_elements,
-        .training = {.optimizer = STORE_SGD, .rate = 1},
     };
     snprintf(spec.name, sizeof spec.name, "%s", name);
     return spec;
 }
 
-uint32_t rig_create(struct rig *rig, uint32_t server, const struct store_spec *spec)
+uint32_t rig_create_with(struct rig *rig, uint32_t server, const struct store_spec *spec,
+    const struct optimizer_rule *rule)
 {
     struct request request = {.kind = REQUEST_CREATE, .server = server, .spec = spec};
     rig_call(rig, &request);
+    struct request train = {
+        .kind = REQUEST_TRAIN, .server = server, .shard = request.ret_shard, .rule = rule};
+    rig_call(rig, &train);
     return request.ret_shard;
+}
+
+uint32_t rig_create(struct rig *rig, uint32_t server, const struct store_spec *spec)
+{
+    const struct optimizer_rule rule = {.kind = OPTIMIZER_SGD, .rate = 1};
+    return rig_create_with(rig, server, spec, &rule);
 }
 
 void rig_call(struct rig *rig, struct request *request)

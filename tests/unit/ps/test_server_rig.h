@@ -69,6 +69,9 @@ struct link_terms rig_terms(const struct rig *rig, uint32_t slot);
 
 /* A shard of f32 rows that is trained by SGD with rate 1. */
 struct store_spec rig_spec(const char *name, uint64_t rows, uint64_t row_elements);
+uint32_t rig_create_with(struct rig *rig, uint32_t server, const struct store_spec *spec,
+    const struct optimizer_rule *rule);
+/* With SGD of rate 1. */
 uint32_t rig_create(struct rig *rig, uint32_t server, const struct store_spec *spec);
 
 /* One request of the rig's client, which must succeed. */

@@ -41,9 +41,9 @@ static struct push push_of(uint32_t shard, enum push_kind kind, uint64_t rows, u
 static void a_shard_is_made_once(void **state)
 {
     (void)state;
-    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, STORE_ADAM), 0);
-    assert_int_equal(help_create(store, "b", CADRE_I8, 0, 7, STORE_NO_OPTIMIZER), 1);
-    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, STORE_ADAM), 0);
+    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
+    assert_int_equal(help_create(store, "b", CADRE_I8, 0, 7, OPTIMIZER_NONE), 1);
+    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
     assert_int_equal(store_count(store), 2);
     assert_string_equal(store_spec(store, 0)->name, "a");
     const float *rows = store_rows(store, 0, 0, 4);
@@ -75,17 +75,6 @@ static void what_is_no_shard_is_refused(void **state)
         {{.name = "x", .dtype = CADRE_STRING}, "its type is string"},
         {{.name = "x"}, "its type is none"},
         {{.name = "x", .dtype = CADRE_F64, .rows = UINT64_MAX / 4, .row_elements = 8}, "counted"},
-        {{.name = "x", .dtype = CADRE_I32, .training = {.optimizer = STORE_SGD}}, "it is i32"},
-        {{.name = "x", .dtype = CADRE_F32, .training = {.optimizer = STORE_SGD, .rate = -1}},
-            "the rate is -1"},
-        {{.name = "x",
-             .dtype = CADRE_F32,
-             .training = {.optimizer = STORE_MOMENTUM, .momentum = (double)NAN}},
-            "momentum is nan"},
-        {{.name = "x", .dtype = CADRE_F32, .training = {.optimizer = STORE_ADAM, .beta2 = 1}},
-            "beta2 is 1"},
-        {{.name = "x", .dtype = CADRE_F32, .training = {.optimizer = (enum store_optimizer)9}},
-            "no optimizer 9"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
@@ -122,12 +111,12 @@ static void there_is_an_end_of_memory(void **state)
 static void addresses_stay(void **state)
 {
     (void)state;
-    uint32_t first = help_create(store, "first", CADRE_F32, 10, 10, STORE_NO_OPTIMIZER);
+    uint32_t first = help_create(store, "first", CADRE_F32, 10, 10, OPTIMIZER_NONE);
     const void *rows = store_rows(store, first, 0, 10);
     for (uint32_t i = 0; i < 300; i++) {
         char name[16];
         snprintf(name, sizeof name, "v%u", i);
-        assert_int_equal(help_create(store, name, CADRE_F32, 1000, 10, STORE_SGD), i + 1);
+        assert_int_equal(help_create(store, name, CADRE_F32, 1000, 10, OPTIMIZER_SGD), i + 1);
     }
     assert_ptr_equal(store_rows(store, first, 0, 10), rows);
 }
@@ -168,7 +157,7 @@ static void notes_are_replaced(void **state)
 static void a_push_is_applied_once(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 3, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
     const int64_t ones[] = {1, 2, 3};
     struct push push = push_of(0, PUSH_ADD, 3, 7);
     for (int i = 0; i < 3; i++) {
@@ -196,7 +185,7 @@ static void a_push_is_applied_once(void **state)
 static void what_was_left_goes_on(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 4, 10000, STORE_NO_OPTIMIZER); /* a row is two pieces */
+    help_create(store, "a", CADRE_I64, 4, 10000, OPTIMIZER_NONE); /* a row is two pieces */
     static int64_t values[4 * 10000];
     for (int i = 0; i < 4 * 10000; i++) {
         values[i] = i;
@@ -242,8 +231,8 @@ static void what_was_left_goes_on(void **state)
 static void what_cannot_be_pushed(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 3, 1, STORE_NO_OPTIMIZER);
-    help_create(store, "b", CADRE_BOOL, 3, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
+    help_create(store, "b", CADRE_BOOL, 3, 1, OPTIMIZER_NONE);
     static const int64_t ids[] = {2, -1};
     const struct {
         struct push push;
@@ -251,7 +240,7 @@ static void what_cannot_be_pushed(void **state)
         const char *part;
     } cases[] = {
         {push_of(2, PUSH_ADD, 1, 1), CADRE_INVALID_ARGUMENT, "ps has 2 shards, and shard number 2"},
-        {push_of(0, PUSH_UPDATE, 1, 1), CADRE_FAILED_PRECONDITION, "without an optimizer"},
+        {push_of(0, PUSH_UPDATE, 1, 1), CADRE_FAILED_PRECONDITION, "`a` has no optimizer"},
         {push_of(1, PUSH_SUB, 1, 1), CADRE_INVALID_ARGUMENT, "`b` is of bool"},
         {push_of(0, (enum push_kind)9, 1, 1), CADRE_INVALID_ARGUMENT, "kind of push 9"},
         {push_of(0, PUSH_ADD, 4, 1), CADRE_OUT_OF_RANGE, "has 3 rows, and 4 from row 0"},
@@ -276,7 +265,7 @@ static void what_cannot_be_pushed(void **state)
 static void stale_ones_are_refused(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 1, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
     const int64_t one = 1;
     for (uint64_t i = 1; i <= 5; i++) {
         struct push push = push_of(0, PUSH_ADD, 1, i);
@@ -300,7 +289,7 @@ static void stale_ones_are_refused(void **state)
 static void what_is_forgotten_makes_room(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 1, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
     const int64_t one = 1;
     const uint64_t count = 60000;
     for (uint64_t i = 1; i <= count; i++) {
@@ -343,8 +332,8 @@ static cadre_status open_again(
 static void fill_some(struct store *one)
 {
     struct cadre_error error = {0};
-    help_create(one, "a", CADRE_F64, 4, 2, STORE_ADAM);
-    help_create(one, "b", CADRE_I8, 5, 1, STORE_NO_OPTIMIZER);
+    help_create(one, "a", CADRE_F64, 4, 2, OPTIMIZER_ADAM);
+    help_create(one, "b", CADRE_I8, 5, 1, OPTIMIZER_NONE);
     assert_ok(store_note(one, "a", "four rows", 9, &error), &error);
     const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct push push = push_of(0, PUSH_UPDATE, 4, 1);

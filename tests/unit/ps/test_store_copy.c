@@ -48,7 +48,7 @@ static void push_any(struct store *store, struct prng *random, uint64_t closure)
     for (size_t i = 0; i < 20; i++) {
         ids[i] = (int64_t)prng_below(random, 60);
     }
-    struct push push = {.shard = (uint32_t)prng_below(random, 4),
+    struct push push = {.shard = (uint32_t)prng_below(random, 7),
         .kind = (enum push_kind)(1 + prng_below(random, 4)),
         .closure = closure,
         .rows = 60,
@@ -60,20 +60,21 @@ static void push_any(struct store *store, struct prng *random, uint64_t closure)
         push.rows = 20;
     }
     help_push(store, &push, values);
-    push.shard = 4;
+    push.shard = 7;
     push.kind = PUSH_UPDATE;
     push.contributions = 2;
-    push.step = store_steps(store, 4);
+    push.step = store_steps(store, 7);
     help_push(store, &push, values);
 }
 
 static void create_all(struct store *store)
 {
-    static const char *const names[] = {"sgd", "momentum", "adagrad", "adam", "step"};
+    static const char *const names[] = {
+        "sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "lamb", "step"};
     struct cadre_error error = {0};
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < 8; i++) {
         help_create(store, names[i], CADRE_F64, 60, 3,
-            i == 4 ? STORE_ADAGRAD : (enum store_optimizer)(STORE_SGD + i));
+            i == 7 ? OPTIMIZER_ADAGRAD : (enum optimizer_kind)(OPTIMIZER_SGD + i));
         assert_ok(store_note(store, names[i], names[i], i, &error), &error);
     }
 }
@@ -103,8 +104,8 @@ static void a_copy_goes_on_the_same(void **state)
     assert_ok(store_push_begin(store, 0, &left, &pushing, &error), &error);
     store_push_block(store, &pushing, ones, 20);
     store_push_leave(store, &pushing);
-    help_create(store, "passes", CADRE_F64, 1, 1, STORE_SGD);
-    struct push step = {.shard = 5,
+    help_create(store, "passes", CADRE_F64, 1, 1, OPTIMIZER_SGD);
+    struct push step = {.shard = 8,
         .kind = PUSH_ADD,
         .closure = 997,
         .rows = 1,
@@ -112,7 +113,7 @@ static void a_copy_goes_on_the_same(void **state)
         .based_on = PUSH_ANY_VERSION,
         .contributions = 1};
     help_push(store, &step, ones);
-    assert_int_equal(store_begin_step(store, 5, 0), CADRE_OK);
+    assert_int_equal(store_begin_step(store, 8, 0), CADRE_OK);
     struct stream stream = copy_of(store);
     struct store *copy = help_open(-1);
     assert_ok(store_load(copy, give, &stream, &error), &error);
@@ -122,7 +123,7 @@ static void a_copy_goes_on_the_same(void **state)
     help_push(copy, &step, ones);
     assert_true(help_digest(copy) == help_digest(store));
     assert_true(store_nonce(copy) == store_nonce(store));
-    assert_true(store_applied(copy, 4, 60, 0));
+    assert_true(store_applied(copy, 7, 60, 0));
     help_push(store, &left, ones);
     help_push(copy, &left, ones);
     struct prng again = random;
@@ -132,7 +133,7 @@ static void a_copy_goes_on_the_same(void **state)
     }
     assert_true(help_digest(copy) == help_digest(store));
     assert_error(store_load(copy, give, &stream, &error), CADRE_FAILED_PRECONDITION, &error,
-        "this one holds 6 shards");
+        "this one holds 9 shards");
     store_close(store);
     store_close(copy);
     free(stream.bytes);

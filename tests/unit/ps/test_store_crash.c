@@ -18,7 +18,7 @@
 #include "worker/library/ps/store_parts.h"
 
 #define DIED   9
-#define PUSHES 15
+#define PUSHES 24
 
 /* Shared with the children. */
 struct common {
@@ -50,6 +50,40 @@ static void count_down(void)
 #define WIDE 20000 /* elements of f64: more than two pieces */
 static double values[WIDE];
 
+/* LAMB of two pieces, of rows that repeat, and a step that is sparse and one of two pieces. */
+static void push_lamb(struct store *store, unsigned number, struct push *push)
+{
+    static const int64_t ids[] = {2, 0, 2};
+    push->shard = number == 17 || number == 18 ? 5 : 4;
+    push->rows = 1;
+    if (number == 16 || number == 17 || number == 18) {
+        push->sparse = true;
+        push->ids = ids;
+        push->rows = number == 16 ? 1 : 3;
+        push->ids = number == 16 ? ids + 1 : ids;
+    }
+    if (number >= 18) {
+        push->contributions = number == 18 ? 1 : 2;
+    }
+    help_push(store, push, values);
+}
+
+/* One that gets its optimizer between two pushes: slots that the first one's journal has not. */
+static void push_late(struct store *store, unsigned number, struct push *push)
+{
+    struct cadre_error error = {0};
+    struct optimizer_rule rule = help_rule(OPTIMIZER_RMSPROP);
+    rule.centered = true;
+    push->shard = 6;
+    push->rows = 5;
+    if (number == 22) {
+        assert_ok(store_train(store, push->shard, &rule, &error), &error);
+        return;
+    }
+    push->kind = number == 21 ? PUSH_ADD : PUSH_UPDATE;
+    help_push(store, push, values);
+}
+
 /* Adam in several pieces; sparse momentum with rows that repeat; a synchronous step of two, and
  * one that is sparse; assigned, added; a step that is begun anew. */
 static void push_number(struct store *store, unsigned number)
@@ -61,6 +95,14 @@ static void push_number(struct store *store, unsigned number)
         .kind = PUSH_UPDATE,
         .rate = (double)NAN,
         .based_on = PUSH_ANY_VERSION};
+    if (number >= 21) {
+        push_late(store, number, &push);
+        return;
+    }
+    if (number >= 15) {
+        push_lamb(store, number, &push);
+        return;
+    }
     if (number == 12) { /* what came before is dropped */
         assert_int_equal(store_begin_step(store, 2, 2), CADRE_OK);
         return;
@@ -125,10 +167,13 @@ static void push_number(struct store *store, unsigned number)
 static void create_all(struct store *store)
 {
     struct cadre_error error = {0};
-    help_create(store, "adam", CADRE_F64, 2, WIDE / 2, STORE_ADAM);
-    help_create(store, "momentum", CADRE_F64, 8, 3, STORE_MOMENTUM);
-    help_create(store, "step", CADRE_F64, 8, 2, STORE_ADAGRAD);
-    help_create(store, "sum", CADRE_I64, 3, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "adam", CADRE_F64, 2, WIDE / 2, OPTIMIZER_ADAM);
+    help_create(store, "momentum", CADRE_F64, 8, 3, OPTIMIZER_MOMENTUM);
+    help_create(store, "step", CADRE_F64, 8, 2, OPTIMIZER_ADAGRAD);
+    help_create(store, "sum", CADRE_I64, 3, 1, OPTIMIZER_NONE);
+    help_create(store, "lamb", CADRE_F64, 1, 9000, OPTIMIZER_LAMB);
+    help_create(store, "lambs", CADRE_F64, 4, 3, OPTIMIZER_LAMB);
+    help_create(store, "late", CADRE_F64, 5, 2, OPTIMIZER_NONE);
     assert_ok(store_note(store, "adam", "two rows", 8, &error), &error);
     assert_ok(store_note(store, "adam", "2 x 10000", 9, &error), &error);
     assert_ok(store_note(store, "adam", "2x10000", 7, &error), &error);
@@ -241,7 +286,7 @@ static void a_kill_while_the_table_moves(void **state)
     for (uint64_t point = 1, died = 1; died; point += point > 40 && point < 750 ? 35 : 1) {
         int fd = help_memory();
         struct store *store = help_open(fd);
-        help_create(store, "sum", CADRE_I64, 1, 1, STORE_NO_OPTIMIZER);
+        help_create(store, "sum", CADRE_I64, 1, 1, OPTIMIZER_NONE);
         add_ones(store, 1, TABLE_FULL);
         store_forget(store, point % 3 == 0 ? 5 : 0); /* their places are taken */
         uint64_t capacity = store->table->capacity;
@@ -313,8 +358,8 @@ static void *push_on(void *user)
 
 static void create_two(struct store *store)
 {
-    help_create(store, "integers", CADRE_I64, ROWS, 1, STORE_NO_OPTIMIZER);
-    help_create(store, "sgd", CADRE_F64, 100, 2, STORE_SGD);
+    help_create(store, "integers", CADRE_I64, ROWS, 1, OPTIMIZER_NONE);
+    help_create(store, "sgd", CADRE_F64, 100, 2, OPTIMIZER_SGD);
 }
 
 static void run_threads(struct store *store)

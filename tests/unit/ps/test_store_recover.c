@@ -52,7 +52,7 @@ static void recover_step(uint64_t whole, uint64_t begun)
 {
     int fd = help_memory();
     struct store *store = help_open(fd);
-    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, STORE_SGD);
+    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
     for (uint64_t i = 1; i <= whole; i++) {
         const struct push push = part_of(i, 3);
         help_push(store, &push, ones);
@@ -102,7 +102,7 @@ static void updates_before_a_crash_count(void **state)
     (void)state;
     int fd = help_memory();
     struct store *store = help_open(fd);
-    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, STORE_ADAM);
+    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_ADAM);
     const struct push first = part_of(1, 0);
     const struct push second = part_of(2, 0);
     const struct push third = part_of(3, 0);
@@ -159,7 +159,7 @@ static void what_any_thread_left_is_settled(void **state)
         for (uint64_t point = 1; died; point++) {
             int fd = help_memory();
             struct store *store = help_open(fd);
-            help_create(store, "a", CADRE_F64, ROWS, 1, STORE_NO_OPTIMIZER);
+            help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_NONE);
             store_close(store);
             died = dies_at(fd, thread, point);
             store = help_open(fd);

@@ -40,7 +40,7 @@ static struct push part_of(
 static void the_mean_is_applied_once(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F32, 2, 2, STORE_SGD);
+    uint32_t shard = help_create(store, "a", CADRE_F32, 2, 2, OPTIMIZER_SGD);
     for (uint64_t i = 1; i <= 3; i++) {
         const float gradients[] = {(float)i, 6, 0, -1};
         struct push push = part_of(shard, PUSH_UPDATE, 2, i, 0);
@@ -62,8 +62,8 @@ static void the_mean_is_applied_once(void **state)
 static void sums_are_added(void **state)
 {
     (void)state;
-    uint32_t ints = help_create(store, "i", CADRE_I16, 2, 1, STORE_NO_OPTIMIZER);
-    uint32_t halves = help_create(store, "h", CADRE_BF16, 1, 1, STORE_NO_OPTIMIZER);
+    uint32_t ints = help_create(store, "i", CADRE_I16, 2, 1, OPTIMIZER_NONE);
+    uint32_t halves = help_create(store, "h", CADRE_BF16, 1, 1, OPTIMIZER_NONE);
     uint16_t one = half_to_bf16(1);
     uint16_t tiny = half_to_bf16(0.00390625f); /* too small to be added to 1 alone */
     struct push assign = {.shard = halves, .kind = PUSH_ASSIGN, .rows = 1};
@@ -83,7 +83,7 @@ static void sums_are_added(void **state)
 static void only_rows_that_are_named_change(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 200, 1, STORE_ADAM);
+    uint32_t shard = help_create(store, "a", CADRE_F64, 200, 1, OPTIMIZER_ADAM);
     double *slot = store_slot(store, shard, 0);
     for (int i = 0; i < 200; i++) {
         slot[i] = 1;
@@ -108,7 +108,7 @@ static void only_rows_that_are_named_change(void **state)
 static void sparse_step_after_dense_ones(const char *name, bool anew)
 {
     enum { WIDTH = 100 };
-    uint32_t shard = help_create(store, name, CADRE_F64, WIDTH, 1, STORE_MOMENTUM);
+    uint32_t shard = help_create(store, name, CADRE_F64, WIDTH, 1, OPTIMIZER_MOMENTUM);
     double all[WIDTH];
     double before[WIDTH];
     const int64_t id = 70;
@@ -146,7 +146,7 @@ static void rows_of_a_step_before_do_not_change(void **state)
 static void who_is_early_waits_and_who_is_late_hears_it(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, STORE_SGD);
+    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double one = 1;
@@ -185,7 +185,7 @@ static void who_is_early_waits_and_who_is_late_hears_it(void **state)
 static void a_step_begun_anew_is_without_the_old(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 4, 1, STORE_SGD);
+    uint32_t shard = help_create(store, "a", CADRE_F64, 4, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double wrong[] = {100, 100, 100, 100};
@@ -215,7 +215,7 @@ static void a_step_begun_anew_is_without_the_old(void **state)
 static void a_shard_that_is_ahead_passes_a_step_over(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, STORE_SGD);
+    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double one = 1;
@@ -288,8 +288,8 @@ static void *push_steps(void *user)
 static void threads_take_steps_together(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_F64, ROWS, 1, STORE_SGD);
-    help_create(store, "b", CADRE_F64, 100, 1, STORE_NO_OPTIMIZER);
+    help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
+    help_create(store, "b", CADRE_F64, 100, 1, OPTIMIZER_NONE);
     pthread_t threads[THREADS];
     uint32_t numbers[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {

@@ -18,7 +18,7 @@ DIGITS = sys.argv[1]
 BRIEF = "--brief" in sys.argv[2:]  # one number of replicas, for a few epochs: under sanitizers more takes long
 EPOCHS, ACCURACY = ("4", 93.0) if BRIEF else ("20", 97.0)
 TALLY = "state/tally"  # bytes: the program's own struct of three doubles
-TYPES = {"F32": ("f", 4), "U8": ("B", 1)}
+TYPES = {"F32": ("f", 4), "I64": ("q", 8), "U8": ("B", 1)}
 
 
 def run(replicas, folder, *arguments, restore=None):
@@ -116,7 +116,8 @@ def main():
             assert accuracy >= ACCURACY, accuracy
             assert metadata["format"] == "cadre" and f"-{metadata['position']}." in path, metadata
             weights = ("w1", "b1", "w2", "b2")
-            assert set(tensors) == {TALLY, *weights, *(f"momentum/{w}" for w in weights)}, set(tensors)
+            assert set(tensors) == {TALLY, *weights, *(f"{w}/momentum" for w in weights),
+                                    *(f"{w}/updates" for w in weights)}, set(tensors)
             _, _, kept = struct.unpack("3d", tensors[TALLY].tobytes())
             assert f"{kept * 100:.1f}" == f"{accuracy:.1f}", (kept, accuracy)
             # On a busy machine it may also say how often the replicas' states are compared, and what that came to.

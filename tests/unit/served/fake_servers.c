@@ -19,7 +19,8 @@
 struct fake_shard {
     struct store_spec spec;
     char *rows;
-    char *slots[2];
+    struct optimizer_rule rule;
+    char *slots[OPTIMIZER_SLOTS];
     uint64_t updates;
     uint64_t version;
     uint64_t steps;
@@ -73,8 +74,9 @@ void fake_release(cadre_strategy *strategy)
         for (uint32_t i = 0; i < fake.shard_count[server]; i++) {
             struct fake_shard *shard = &fake.shards[server][i];
             free(shard->rows);
-            free(shard->slots[0]);
-            free(shard->slots[1]);
+            for (uint32_t slot = 0; slot < OPTIMIZER_SLOTS; slot++) {
+                free(shard->slots[slot]);
+            }
         }
         fake.shard_count[server] = 0;
     }
@@ -195,9 +197,6 @@ static cadre_status create(struct request *request, struct cadre_error *error)
     size_t bytes = (size_t)(spec->rows * spec->row_elements) * cadre_dtype_bytes(spec->dtype);
     struct fake_shard *shard = &fake.shards[request->server][*count];
     *shard = (struct fake_shard){.spec = *spec, .rows = calloc(1, bytes + 1)};
-    for (uint32_t slot = 0; slot < training_slots(&spec->training); slot++) {
-        shard->slots[slot] = calloc(1, bytes + 1);
-    }
     request->ret_shard = (*count)++;
     return CADRE_OK;
 }
@@ -250,7 +249,7 @@ static void change(
     struct fake_shard *shard, char *to, const char *from, const struct push *push, uint64_t rows)
 {
     int64_t count = (int64_t)(rows * shard->spec.row_elements);
-    double rate = isnan(push->rate) ? shard->spec.training.rate : push->rate;
+    double rate = isnan(push->rate) ? shard->rule.rate : push->rate;
     if (push->kind == PUSH_ASSIGN) {
         memcpy(to, from, (size_t)rows * row_bytes_of(shard));
     } else if (push->kind != PUSH_UPDATE) {
@@ -274,6 +273,10 @@ static cadre_status apply(
     assert_int_equal(push->shard, request->shard);
     assert_int_equal(push->rows, request->rows);
     assert_true(push->closure > 0 || push->kind == PUSH_ASSIGN);
+    if (push->kind == PUSH_UPDATE && shard->rule.kind == OPTIMIZER_NONE) {
+        return cadre_error_set(
+            error, CADRE_FAILED_PRECONDITION, "`%s` has no optimizer", shard->spec.name);
+    }
     fake.last_push = *push;
     if (push->based_on != PUSH_ANY_VERSION && shard->version > push->based_on &&
         shard->version - push->based_on > push->staleness) {
@@ -307,11 +310,21 @@ static void copy_range(char *memory, struct request *request, bool in)
     }
 }
 
+static void train(struct fake_shard *shard, const struct optimizer_rule *rule)
+{
+    size_t bytes = (size_t)shard->spec.rows * row_bytes_of(shard);
+    for (uint32_t slot = 0; slot < optimizer_slots(rule); slot++) {
+        shard->slots[slot] = shard->slots[slot] != NULL ? shard->slots[slot] : calloc(1, bytes + 1);
+    }
+    shard->rule = *rule;
+}
+
 static cadre_status answer_shard(struct request *request, struct cadre_error *error)
 {
     struct fake_shard *shard = shard_of(request->server, request->shard);
     size_t bytes = (size_t)(request->rows * request->row_bytes);
-    assert_true(request->kind == REQUEST_BEGIN_STEP || request->row_bytes == row_bytes_of(shard));
+    assert_true(request->kind == REQUEST_BEGIN_STEP || request->kind == REQUEST_TRAIN ||
+                request->row_bytes == row_bytes_of(shard));
     assert_true(request->kind == REQUEST_GATHER || request->push.sparse ||
                 request->first + request->rows <= shard->spec.rows);
     fake.counts.largest = bytes > fake.counts.largest ? bytes : fake.counts.largest;
@@ -330,14 +343,17 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
         }
         return CADRE_OK;
     case REQUEST_SLOT:
-        assert_true(request->slot < training_slots(&shard->spec.training));
+        assert_true(request->rows == 0 || request->slot < optimizer_slots(&shard->rule));
         copy_range(shard->slots[request->slot], request, false);
         request->updates = shard->updates;
         return CADRE_OK;
     case REQUEST_SET_SLOT:
-        assert_true(request->slot < training_slots(&shard->spec.training));
+        assert_true(request->rows == 0 || request->slot < optimizer_slots(&shard->rule));
         copy_range(shard->slots[request->slot], request, true);
         shard->updates = request->updates;
+        return CADRE_OK;
+    case REQUEST_TRAIN:
+        train(shard, request->rule);
         return CADRE_OK;
     case REQUEST_BEGIN_STEP:
         shard->steps = request->least_steps;

@@ -7,7 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cadre/optimizer.h"
 #include "cadre/served.h"
+
+/* Builds an optimizer for it; which may be released, for the servers have it. */
+static inline cadre_status memory_train(
+    cadre_strategy *strategy, cadre_variable *variable, const cadre_optimizer_options *options)
+{
+    cadre_optimizer *optimizer = NULL;
+    cadre_status status = cadre_optimizer_create(strategy, options, &optimizer);
+    if (status == CADRE_OK) {
+        status = cadre_optimizer_build(optimizer, &variable, 1);
+    }
+    cadre_optimizer_release(optimizer);
+    return status;
+}
 
 static inline size_t memory_bytes(const cadre_variable *variable)
 {

@@ -16,8 +16,8 @@
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-static const cadre_variable_options adam = {
-    .optimizer = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5}};
+static const cadre_optimizer_options adam = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5};
+static const cadre_optimizer_options momentum = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1};
 
 static cadre_strategy *begin(uint32_t servers, uint64_t shards, const char *folder)
 {
@@ -68,11 +68,19 @@ static cadre_variable *own(cadre_strategy *strategy, const char *name, double va
     return made;
 }
 
+/* "w" of 10 rows of 2, by Adam. */
+static cadre_variable *create_w(cadre_strategy *strategy)
+{
+    static const int64_t dims[] = {10, 2};
+    cadre_variable *variable = create(strategy, "w", CADRE_F64, 2, dims, NULL);
+    assert_public_ok(memory_train(strategy, variable, &adam));
+    return variable;
+}
+
 /* "w" of 10 rows of 2, each number and each of its optimizer's another one. */
 static cadre_variable *trained(cadre_strategy *strategy)
 {
-    static const int64_t dims[] = {10, 2};
-    cadre_variable *variable = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+    cadre_variable *variable = create_w(strategy);
     for (uint32_t i = 0; i < cadre_variable_components(variable); i++) {
         int64_t first;
         int64_t rows;
@@ -132,7 +140,6 @@ static void any_number_of_shards_restores_it(void **state)
         uint64_t shards;
         uint64_t updates[4];
     } rows[] = {{1, {13}}, {2, {11, 13}}, {3, {11, 12, 13}}, {4, {10, 11, 12, 13}}};
-    static const int64_t dims[] = {10, 2};
     const char *folder = test_temp_dir();
     save_trained(folder);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -141,7 +148,7 @@ static void any_number_of_shards_restores_it(void **state)
         uint64_t position;
         cadre_strategy *strategy = begin(4, rows[i].shards, test_temp_dir());
         go_on(strategy, &environment, folder, "checkpoint-1.json");
-        cadre_variable *variable = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+        cadre_variable *variable = create_w(strategy);
         assert_int_equal(cadre_variable_components(variable), rows[i].shards);
         check_trained(variable, rows[i].updates);
         cadre_variable *v = own(strategy, "v", 0);
@@ -259,7 +266,7 @@ static void a_job_goes_on_in_another_placement(void **state)
     /* Mirrored to servers, with what an optimizer remembers. */
     cadre_strategy *strategy = begin(3, 4, back);
     go_on(strategy, &environment, there, "checkpoint-1.json");
-    cadre_variable *variable = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+    cadre_variable *variable = create_w(strategy);
     assert_int_equal(cadre_variable_kind(variable), CADRE_VARIABLE_SERVED);
     assert_ok(checkpoint_load(strategy, environment.restore_path, &position, &error), &error);
     strategy->state = STATE_PRESENT;
@@ -299,7 +306,7 @@ static void values_move_between_placements(void **state)
     save_mirrored(there);
     test_path(path, there, "checkpoint-1.json");
     cadre_strategy *strategy = begin(3, 4, back);
-    cadre_variable *variable = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+    cadre_variable *variable = create_w(strategy);
     assert_public_ok(cadre_restore(strategy, path, NULL));
     assert_counted(variable);
     assert_int_equal(*fake_updates(memory_server(variable, 0), 0), 7);
@@ -322,8 +329,7 @@ static void large_ones_are_streamed(void **state)
     (void)state;
     static const int64_t dims[] = {1301, 1777};
     const cadre_variable_options random = {
-        .initializer = {.kind = CADRE_INITIALIZER_NORMAL, .stddev = 1, .seed = 3},
-        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1}};
+        .initializer = {.kind = CADRE_INITIALIZER_NORMAL, .stddev = 1, .seed = 3}};
     const char *folder = test_temp_dir();
     struct environment environment;
     cadre_tensor *value;
@@ -331,6 +337,7 @@ static void large_ones_are_streamed(void **state)
     cadre_strategy *strategy = begin(3, 3, folder);
     own(strategy, "v", 1);
     cadre_variable *variable = create(strategy, "w", CADRE_F32, 2, dims, &random);
+    assert_public_ok(memory_train(strategy, variable, &momentum));
     assert_public_ok(cadre_run(strategy, nothing, NULL, NULL, 0, NULL));
     assert_public_ok(cadre_save(strategy, true));
     assert_true(fake_counts().largest <= (size_t)4 << 20);
@@ -339,6 +346,7 @@ static void large_ones_are_streamed(void **state)
     strategy = begin(2, 2, test_temp_dir());
     go_on(strategy, &environment, folder, "checkpoint-1.json");
     variable = create(strategy, "w", CADRE_F32, 2, dims, &random);
+    assert_public_ok(memory_train(strategy, variable, &momentum));
     assert_true(fake_counts().largest <= (size_t)4 << 20);
     assert_public_ok(cadre_variable_value(NULL, variable, NULL, &restored));
     assert_memory_equal(cadre_tensor_const_data(restored), cadre_tensor_const_data(value),
@@ -354,8 +362,6 @@ static void what_it_does_not_hold_is_told(void **state)
     (void)state;
     static const int64_t dims[] = {10, 2};
     static const int64_t other[] = {2, 10};
-    static const cadre_variable_options momentum = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1}};
     const char *folder = test_temp_dir();
     struct environment environment;
     cadre_variable *variable;
@@ -370,9 +376,9 @@ static void what_it_does_not_hold_is_told(void **state)
     fake_end(strategy);
     strategy = begin(1, 1, test_temp_dir());
     go_on(strategy, &environment, folder, "checkpoint-1.json");
+    variable = create(strategy, "w", CADRE_F64, 2, dims, NULL);
     assert_public_error(
-        cadre_variable_create(strategy, "w", CADRE_F64, 2, dims, &momentum, &variable),
-        CADRE_NOT_FOUND, "it holds no 'w/momentum'");
+        memory_train(strategy, variable, &momentum), CADRE_NOT_FOUND, "it holds no 'w/momentum'");
     strategy->state = STATE_PRESENT; /* after the first step: a new one begins anew */
     variable = create(strategy, "late", CADRE_F64, 2, dims, NULL);
     fake_end(strategy);
@@ -405,7 +411,7 @@ static void damage_is_told(void **state)
         cadre_strategy *strategy = begin(1, 1, here);
         go_on(strategy, &environment, folder, "checkpoint-1.json");
         assert_public_error(
-            cadre_variable_create(strategy, "w", CADRE_F64, 2, dims, &adam, &variable),
+            cadre_variable_create(strategy, "w", CADRE_F64, 2, dims, NULL, &variable),
             CADRE_DATA_LOSS, "is damaged");
         fake_end(strategy);
         bytes[at] ^= 0x10;
@@ -467,11 +473,15 @@ static void a_restore_that_fails_can_be_made_again(void **state)
         go_on(strategy, &environment, folder, "checkpoint-1.json");
         fault_arm("client.", nth);
         cadre_status status =
-            cadre_variable_create(strategy, "w", CADRE_F64, 2, dims, &adam, &variable);
+            cadre_variable_create(strategy, "w", CADRE_F64, 2, dims, NULL, &variable);
+        bool created = status == CADRE_OK;
+        status = created ? memory_train(strategy, variable, &adam) : status;
         met = fault_disarm();
         assert_int_equal(status, met ? CADRE_UNAVAILABLE : CADRE_OK);
-        if (met) {
-            variable = create(strategy, "w", CADRE_F64, 2, dims, &adam);
+        if (!created) {
+            variable = create_w(strategy);
+        } else if (met) {
+            assert_public_ok(memory_train(strategy, variable, &adam));
         }
         check_trained(variable, updates);
         fake_end(strategy);

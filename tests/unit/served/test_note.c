@@ -13,10 +13,7 @@ static cadre_variable *create(cadre_strategy *strategy, const char *name)
 {
     static const int64_t dims[] = {9, 2, 5};
     cadre_variable *variable;
-    const cadre_variable_options options = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.3, .nesterov = true}};
-    assert_public_ok(
-        cadre_variable_create(strategy, name, CADRE_F64, 3, dims, &options, &variable));
+    assert_public_ok(cadre_variable_create(strategy, name, CADRE_F64, 3, dims, NULL, &variable));
     return variable;
 }
 
@@ -38,9 +35,6 @@ static void a_note_is_read_back(void **state)
     assert_int_equal(read->served->layout.shards, 4);
     assert_memory_equal(
         read->served->shards, variable->served->shards, 4 * sizeof read->served->shards[0]);
-    assert_int_equal(read->served->training.optimizer, STORE_MOMENTUM);
-    assert_true(read->served->training.rate == 0.3 && read->served->training.nesterov);
-    assert_true(read->served->training.momentum == 0.9);
     variable_free(read);
     free(bytes);
     fake_end(strategy);

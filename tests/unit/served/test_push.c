@@ -23,9 +23,9 @@ static cadre_variable *zeros(cadre_strategy *strategy)
 {
     static const int64_t dims[] = {ROWS, 2};
     cadre_variable *variable;
-    const cadre_variable_options options = {
-        .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5}};
-    assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable));
+    const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
+    assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, NULL, &variable));
+    assert_public_ok(memory_train(strategy, variable, &sgd));
     return variable;
 }
 
@@ -209,7 +209,7 @@ static void what_does_not_fit_is_named(void **state)
     assert_public_error(cadre_variable_assign(NULL, flag, CADRE_ASSIGN_ADD, truth),
         CADRE_INVALID_ARGUMENT, "truth values");
     assert_public_error(cadre_variable_push(NULL, flag, CADRE_ASSIGN_UPDATE, truth, NULL, NULL),
-        CADRE_FAILED_PRECONDITION, "without an optimizer");
+        CADRE_FAILED_PRECONDITION, "has no optimizer");
     assert_public_ok(cadre_variable_assign(NULL, flag, CADRE_ASSIGN, truth));
     fake_become(ROLE_EVALUATOR);
     assert_public_ok(cadre_variable_find(NULL, "w", &variable));

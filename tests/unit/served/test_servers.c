@@ -36,10 +36,12 @@ static cadre_variable *create(cadre_strategy *strategy, cadre_optimizer_kind kin
 {
     static const int64_t dims[] = {ROWS, WIDTH};
     const cadre_variable_options options = {
-        .initializer = {.kind = CADRE_INITIALIZER_UNIFORM, .low = -1, .high = 1, .seed = 4},
-        .optimizer = {.kind = kind, .rate = 0.1}};
+        .initializer = {.kind = CADRE_INITIALIZER_UNIFORM, .low = -1, .high = 1, .seed = 4}};
+    const cadre_optimizer_options optimizer = {
+        .kind = kind, .rate = 0.1, .centered = true, .momentum = 0.5, .weight_decay = 0.01};
     cadre_variable *variable;
     assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable));
+    assert_public_ok(memory_train(strategy, variable, &optimizer));
     return variable;
 }
 
@@ -69,7 +71,7 @@ static void training_goes_on_from_other_shards(void **state)
     (void)state;
     static const uint64_t shards[] = {4, 1, 1, 3};
     for (int pair = 0; pair < 4; pair += 2) {
-        for (cadre_optimizer_kind kind = CADRE_OPTIMIZER_SGD; kind <= CADRE_OPTIMIZER_ADAM;
+        for (cadre_optimizer_kind kind = CADRE_OPTIMIZER_SGD; kind <= CADRE_OPTIMIZER_ADAMW;
              kind++) {
             const char *folder = test_temp_dir();
             struct environment environment;
@@ -144,13 +146,19 @@ static void check_all(cadre_variable *variable, uint64_t step, float wanted)
     }
 }
 
-static cadre_variable *create_zeros(cadre_strategy *strategy)
+static cadre_variable *create_named(cadre_strategy *strategy, const char *name)
 {
     static const int64_t dims[] = {ROWS, WIDTH};
-    const cadre_variable_options options = {.optimizer = {CADRE_OPTIMIZER_SGD, .rate = 0.1}};
+    const cadre_optimizer_options sgd = {CADRE_OPTIMIZER_SGD, .rate = 0.1};
     cadre_variable *variable;
-    assert_public_ok(cadre_variable_create(strategy, "w", CADRE_F32, 2, dims, &options, &variable));
+    assert_public_ok(cadre_variable_create(strategy, name, CADRE_F32, 2, dims, NULL, &variable));
+    assert_public_ok(memory_train(strategy, variable, &sgd));
     return variable;
+}
+
+static cadre_variable *create_zeros(cadre_strategy *strategy)
+{
+    return create_named(strategy, "w");
 }
 
 struct reader {
@@ -243,12 +251,9 @@ static void steps_are_numbered_on_after_a_checkpoint(void **state)
 static void a_step_that_failed_is_begun_anew(void **state)
 {
     (void)state;
-    static const int64_t dims[] = {ROWS, WIDTH};
     cadre_strategy *strategy = begin(4, test_temp_dir());
     cadre_variable *variable = create_zeros(strategy);
-    cadre_variable *other;
-    assert_public_ok(cadre_variable_create(strategy, "b", CADRE_F32, 2, dims,
-        &(cadre_variable_options){.optimizer = {CADRE_OPTIMIZER_SGD, .rate = 0.1}}, &other));
+    cadre_variable *other = create_named(strategy, "b");
     assert_public_ok(contribute(variable, 100, 0));
     assert_public_ok(contribute(other, 1, 0));
     assert_public_ok(contribute(other, 1, 0)); /* had all of it */

@@ -35,6 +35,20 @@ cudaError_t kernel_scale(
 cudaError_t kernel_arithmetic(enum kernel_how how, enum kernel_number number, void *to,
     const void *from, size_t count, cudaStream_t stream);
 
+/* An update by an optimizer, of f64 or f32; `kind` and `terms` are of
+ * worker/library/optimizer/terms.h. All addresses are aligned to an element. */
+struct update_terms;
+struct kernel_update {
+    uint32_t kind;
+    const struct update_terms *terms;
+    void *values;
+    void *slots[3];
+    const void *gradient;
+    size_t count;
+};
+cudaError_t kernel_update_elements(
+    enum kernel_number number, const struct kernel_update *update, cudaStream_t stream);
+
 /* What one launch copies: bytes[i] of from[i] to to[i], any size but 0 and any alignment. It is the
  * kernel's parameter, of which there are 4 KiB. Pieces are cut into tiles, which blocks take by
  * turns; first_tile[i] is the number of piece i's first one. */

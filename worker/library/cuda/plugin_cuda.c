@@ -47,6 +47,7 @@ static struct device_ops table = {
     .fill = work_fill,
     .scale = work_scale,
     .arithmetic = work_arithmetic,
+    .update = work_update,
     .pack = work_pack,
     .unpack = work_unpack,
     .hash = work_hash,

@@ -129,6 +129,42 @@ cadre_status work_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void
     return status;
 }
 
+cadre_status work_update(
+    const struct device_update *update, void *stream, struct cadre_error *error)
+{
+    const struct number *number = number_of(update->dtype);
+    bool fits = (update->dtype == CADRE_F32 || update->dtype == CADRE_F64) &&
+                aligned(update->values, number->bytes) && aligned(update->gradient, number->bytes);
+    for (size_t i = 0; fits && i < 3; i++) {
+        fits = aligned(update->slots[i], number->bytes);
+    }
+    if (!fits) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "elements of type %d at %p cannot be updated: f32 and f64 can, at addresses that are "
+            "aligned to an element",
+            (int)update->dtype, update->values);
+    }
+    uint32_t device = 0;
+    struct cuda_scope scope;
+    CADRE_TRY(streams_enter(stream, &device, &scope, error));
+    cudaError_t result = cudaSuccess;
+    if (update->count > 0) {
+        const struct kernel_update launch = {.kind = update->kind,
+            .terms = update->terms,
+            .values = update->values,
+            .slots = {update->slots[0], update->slots[1], update->slots[2]},
+            .gradient = update->gradient,
+            .count = update->count};
+        result = kernel_update_elements(number->kernel, &launch, stream);
+    }
+    cadre_status status = CADRE_OK;
+    if (result != cudaSuccess) {
+        status = cuda_fail(error, result, device, "an update of %zu elements", update->count);
+    }
+    cuda_leave(&scope);
+    return status;
+}
+
 /* --- pieces --- */
 
 /* Launches what is collected, and begins anew. */

@@ -13,6 +13,8 @@ cadre_status work_scale(cadre_dtype dtype, void *data, size_t count, double fact
     struct cadre_error *error);
 cadre_status work_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void *to,
     const void *from, size_t count, void *stream, struct cadre_error *error);
+cadre_status work_update(
+    const struct device_update *update, void *stream, struct cadre_error *error);
 cadre_status work_pack(const struct device_piece pieces[], size_t count, void *pack, void *stream,
     struct cadre_error *error);
 cadre_status work_unpack(const struct device_piece pieces[], size_t count, const void *pack,

@@ -28,7 +28,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 
-#define DEVICE_ABI           2 /* of everything in this file */
+#define DEVICE_ABI           3 /* of everything in this file */
 #define DEVICE_PLUGIN_ENTRY  "cadre_device_plugin"
 #define DEVICE_COMM_ID_BYTES 128
 #define DEVICES_MAX          64 /* of one process */
@@ -84,6 +84,20 @@ enum device_reduction {
     DEVICE_REDUCE_PROD,
     DEVICE_REDUCE_MIN,
     DEVICE_REDUCE_MAX
+};
+
+/* Elements that an optimizer updates, in memory of the stream's device: values, and what it
+ * remembers of them (those that its kind has). `terms` and `kind` are of
+ * worker/library/optimizer/terms.h. */
+struct update_terms;
+struct device_update {
+    uint32_t kind;
+    cadre_dtype dtype; /* f32 or f64 */
+    const struct update_terms *terms;
+    void *values;
+    void *slots[3];
+    const void *gradient;
+    size_t count;
 };
 
 struct device_comm; /* one rank of a communicator: of one device */
@@ -201,6 +215,10 @@ struct device_ops {
      * stream's device. */
     cadre_status (*arithmetic)(enum device_arithmetic how, cadre_dtype dtype, void *to,
         const void *from, size_t count, void *stream, struct cadre_error *error);
+    /* The very bits that the host gets. INVALID_ARGUMENT: another type, an address that is not
+     * aligned to an element. */
+    cadre_status (*update)(
+        const struct device_update *update, void *stream, struct cadre_error *error);
     /* Many small copies in few launches; into the pack, or out of it. Pieces do not overlap, and
      * have any size and alignment; addresses that agree in their last four bits are fastest. */
     cadre_status (*pack)(const struct device_piece pieces[], size_t count, void *pack, void *stream,

@@ -8,7 +8,7 @@
 #include "worker/library/optimizer/isa.h"
 #include "worker/library/optimizer/powers.h"
 
-static enum update_kind update_of(const struct optimizer_rule *rule)
+enum update_kind optimizer_update_kind(const struct optimizer_rule *rule)
 {
     switch (rule->kind) {
     case OPTIMIZER_MOMENTUM:
@@ -29,7 +29,7 @@ static enum update_kind update_of(const struct optimizer_rule *rule)
     }
 }
 
-static struct update_terms terms_of(
+struct update_terms optimizer_terms(
     const struct optimizer_rule *rule, double rate, uint64_t updates, double trust)
 {
     struct update_terms terms = {.rate = rate,
@@ -55,15 +55,28 @@ static struct update_terms terms_of(
     return terms;
 }
 
+struct optimizer_update optimizer_update_of(
+    const struct optimizer_rule *rule, double rate, uint64_t updates, double trust)
+{
+    CADRE_ASSERT(rule->kind != OPTIMIZER_NONE);
+    return (struct optimizer_update){.kind = optimizer_update_kind(rule),
+        .terms = optimizer_terms(rule, rate, updates, trust)};
+}
+
+void optimizer_run(const struct optimizer_update *update, cadre_dtype dtype, size_t count,
+    void *values, const void *gradient, void *const slots[OPTIMIZER_SLOTS])
+{
+    CADRE_ASSERT(dtype == CADRE_F32 || dtype == CADRE_F64);
+    optimizer_isa()->update[update->kind][dtype == CADRE_F64](
+        &update->terms, values, slots[0], slots[1], slots[2], gradient, count);
+}
+
 void optimizer_apply(const struct optimizer_rule *rule, cadre_dtype dtype, double rate,
     uint64_t updates, size_t count, void *values, const void *gradient,
     void *const slots[OPTIMIZER_SLOTS], double trust)
 {
-    CADRE_ASSERT(rule->kind != OPTIMIZER_NONE);
-    CADRE_ASSERT(dtype == CADRE_F32 || dtype == CADRE_F64);
-    struct update_terms terms = terms_of(rule, rate, updates, trust);
-    optimizer_isa()->update[update_of(rule)][dtype == CADRE_F64](
-        &terms, values, slots[0], slots[1], slots[2], gradient, count);
+    struct optimizer_update update = optimizer_update_of(rule, rate, updates, trust);
+    optimizer_run(&update, dtype, count, values, gradient, slots);
 }
 
 /* ---- LAMB ---- */
@@ -74,7 +87,7 @@ void optimizer_norms_add(const struct optimizer_rule *rule, cadre_dtype dtype, u
 {
     CADRE_ASSERT(rule->kind == OPTIMIZER_LAMB);
     CADRE_ASSERT(dtype == CADRE_F32 || dtype == CADRE_F64);
-    struct update_terms terms = terms_of(rule, 0, updates, 1);
+    struct update_terms terms = optimizer_terms(rule, 0, updates, 1);
     optimizer_isa()->norms[dtype == CADRE_F64](
         &terms, first, values, slots[0], slots[1], gradient, count, norms);
 }

@@ -9,10 +9,23 @@
 #include <stddef.h>
 
 #include "worker/library/optimizer/rule.h"
+#include "worker/library/optimizer/terms.h"
+
+/* What is the same for all elements of an update. */
+struct optimizer_update {
+    enum update_kind kind;
+    struct update_terms terms;
+};
 
 /* The first `updates` updates were before this one. `rate` is schedule_rate's of them, or another.
- * f32 or f64; gradient and slots have the type of the values, may lie at any address, and overlap
- * with nothing. `trust`: of LAMB, optimizer_trust; of all others it is ignored. */
+ * `trust`: of LAMB, optimizer_trust; of all others it is ignored. */
+struct optimizer_update optimizer_update_of(
+    const struct optimizer_rule *rule, double rate, uint64_t updates, double trust);
+/* f32 or f64; gradient and slots have the type of the values, may lie at any address, and overlap
+ * with nothing. */
+void optimizer_run(const struct optimizer_update *update, cadre_dtype dtype, size_t count,
+    void *values, const void *gradient, void *const slots[OPTIMIZER_SLOTS]);
+/* Both in one. */
 void optimizer_apply(const struct optimizer_rule *rule, cadre_dtype dtype, double rate,
     uint64_t updates, size_t count, void *values, const void *gradient,
     void *const slots[OPTIMIZER_SLOTS], double trust);

@@ -8,34 +8,7 @@
 #include <stdint.h>
 
 #include "worker/library/optimizer/apply.h"
-
-/* Of an update, as far as its rule has them. */
-struct update_terms {
-    double rate;  /* ADAM: with both corrections; LAMB: times the trust ratio */
-    double decay; /* times the rate, but for LAMB */
-    double momentum;
-    double rho;
-    double rest_rho; /* 1 - rho */
-    double rest1;    /* 1 - beta1 */
-    double rest2;
-    double correct1; /* LAMB: 1 / (1 - beta1^t) */
-    double correct2;
-    double epsilon;
-};
-
-enum update_kind {
-    UPDATE_SGD,
-    UPDATE_MOMENTUM,
-    UPDATE_NESTEROV,
-    UPDATE_ADAGRAD,
-    UPDATE_RMSPROP,
-    UPDATE_RMSPROP_MOMENTUM,
-    UPDATE_RMSPROP_CENTERED,
-    UPDATE_RMSPROP_CENTERED_MOMENTUM,
-    UPDATE_ADAM,
-    UPDATE_LAMB
-};
-#define UPDATE_KINDS (UPDATE_LAMB + 1)
+#include "worker/library/optimizer/terms.h"
 
 /* Elements v with their slots a, b and c (those that the rule has) and gradients g. */
 typedef void update_loop(const struct update_terms *terms, void *v, void *a, void *b, void *c,

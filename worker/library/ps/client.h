@@ -35,18 +35,20 @@ enum request_kind {
     REQUEST_GATHER,      /* ids -> rows of `into`, in their order */
     REQUEST_PUSH,        /* push, values -> version */
     REQUEST_PUSH_PULL,   /* a push of a dense range, and that range as it is afterwards */
-    REQUEST_SLOT,        /* an optimizer's memory, as PULL; `slot` */
-    REQUEST_SET_SLOT,    /* and its count of updates: for checkpoints */
+    REQUEST_SLOT,        /* an optimizer's memory, as PULL; `slot`. No rows: only the count */
+    REQUEST_SET_SLOT,    /* and its count of updates: for checkpoints; likewise */
     REQUEST_NOTE,        /* name, values */
     REQUEST_NOTED,       /* name -> text (malloc'ed) and its size; NOT_FOUND */
     REQUEST_NOTED_NAMES, /* -> text: names, each with its terminator */
-    REQUEST_BEGIN_STEP   /* least_steps: which step is next; see store_begin_step */
+    REQUEST_BEGIN_STEP,  /* least_steps: which step is next; see store_begin_step */
+    REQUEST_TRAIN        /* rule: the shard's from now on; see store_train */
 };
 
 struct request {
     enum request_kind kind;
     uint32_t server;
-    const struct store_spec *spec;
+    const struct store_spec *spec;     /* CREATE */
+    const struct optimizer_rule *rule; /* TRAIN */
     uint32_t shard;
     uint64_t first;
     uint64_t rows;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "worker/library/mesh/bytes.h"
+#include "worker/library/optimizer/rule_bytes.h"
 
 uint64_t request_row_bytes(const struct store_spec *spec)
 {
@@ -90,40 +91,22 @@ void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct
 
 static uint8_t *put_spec(uint8_t *at, const struct store_spec *spec)
 {
-    const struct store_training *training = &spec->training;
     at = put_name(at, spec->name);
     at = put_u32(at, spec->shard);
     at = put_u32(at, (uint32_t)spec->dtype);
-    at = put_u32(at, (uint32_t)training->optimizer);
-    at = put_u32(at, training->nesterov ? 1 : 0);
     at = put_u64(at, spec->rows);
-    at = put_u64(at, spec->row_elements);
-    at = put_double(at, training->rate);
-    at = put_double(at, training->momentum);
-    at = put_double(at, training->initial);
-    at = put_double(at, training->beta1);
-    at = put_double(at, training->beta2);
-    return put_double(at, training->epsilon);
+    return put_u64(at, spec->row_elements);
 }
 
 void spec_part_read(const uint8_t bytes[SPEC_PART_BYTES], struct store_spec *ret_spec)
 {
     const uint8_t *at = bytes + STORE_NAME_BYTES;
-    struct store_training *training = &ret_spec->training;
     memset(ret_spec, 0, sizeof *ret_spec);
     name_part_read(bytes, ret_spec->name);
     ret_spec->shard = take_u32(&at);
     ret_spec->dtype = (cadre_dtype)take_u32(&at);
-    training->optimizer = (enum store_optimizer)take_u32(&at);
-    training->nesterov = take_u32(&at) != 0;
     ret_spec->rows = take_u64(&at);
     ret_spec->row_elements = take_u64(&at);
-    training->rate = take_double(&at);
-    training->momentum = take_double(&at);
-    training->initial = take_double(&at);
-    training->beta1 = take_double(&at);
-    training->beta2 = take_double(&at);
-    training->epsilon = take_double(&at);
 }
 
 void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NAME_BYTES])
@@ -175,6 +158,9 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
     uint8_t *end = ret_part;
     if (request->kind == REQUEST_CREATE) {
         end = put_spec(end, request->spec);
+    } else if (request->kind == REQUEST_TRAIN) {
+        rule_write(request->rule, end);
+        end += RULE_BYTES;
     } else if (is_push(request)) {
         end = put_push(end, &request->push);
     } else if (request->kind == REQUEST_NOTE || request->kind == REQUEST_NOTED) {

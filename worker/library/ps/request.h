@@ -3,6 +3,7 @@
  *
  *     words   shard + slot << 32 | first | rows | steps, or updates | done below
  *     bytes   CREATE            spec
+ *             TRAIN             rule, of the shard
  *             GATHER            ids
  *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
  *             SET_SLOT          values
@@ -13,6 +14,7 @@
 #ifndef CADRE_WORKER_PS_REQUEST_H
 #define CADRE_WORKER_PS_REQUEST_H
 
+#include "worker/library/optimizer/rule_bytes.h"
 #include "worker/library/ps/client.h"
 #include "worker/library/ps/link.h"
 #include "worker/library/ps/store.h"
@@ -34,10 +36,11 @@ enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps */ };
 enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
 
 #define PUSH_PART_BYTES 72
-#define SPEC_PART_BYTES (STORE_NAME_BYTES + 80)
+#define SPEC_PART_BYTES (STORE_NAME_BYTES + 24)
 #define NAME_PART_BYTES STORE_NAME_BYTES
 /* Of what stands between a frame and ids, values or text. */
-#define REQUEST_PART_BYTES SPEC_PART_BYTES
+#define REQUEST_PART_BYTES RULE_BYTES
+_Static_assert(SPEC_PART_BYTES <= REQUEST_PART_BYTES, "a rule is the longest part");
 
 #define REQUEST_IDS_MAX  (UINT64_C(1) << 26)
 #define REQUEST_NOTE_MAX (UINT64_C(16) << 20)

@@ -218,7 +218,7 @@ static void apply_sparse(struct connection *connection)
     finish(connection);
 }
 
-/* One that is told to a backup: all of it is there, and it is the only change of the store now. */
+/* One that is told to a backup, or that is applied as one: all of it is there. */
 static void apply_dense(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
@@ -229,6 +229,12 @@ static void apply_dense(struct connection *connection)
         store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
     }
     finish(connection);
+}
+
+static void collect_values(struct connection *connection)
+{
+    connection->wanted = connection->frame.bytes;
+    connection->state = CONNECTION_COLLECT;
 }
 
 static void begin(struct connection *connection, const struct push *push)
@@ -244,8 +250,11 @@ static void begin(struct connection *connection, const struct push *push)
         server->store, connection->loop->index, push, &connection->pushing, &error);
     if (status == CADRE_OK && push->sparse) {
         apply_sparse(connection);
-    } else if (status == CADRE_OK && server->backup != NULL) {
+    } else if (status == CADRE_OK && connection->got == connection->frame.bytes) {
         apply_dense(connection);
+    } else if (status == CADRE_OK && store_push_is_one(server->store, push)) {
+        push_leave(connection); /* its shard had another optimizer, none, a moment ago */
+        collect_values(connection);
     } else if (status == CADRE_OK) {
         begin_values(connection);
     } else {
@@ -267,11 +276,12 @@ void push_run(struct connection *connection)
         return;
     }
     /* Several dense pushes are under way in a loop, block by block; a sparse one is one block to
-     * it. */
+     * it, and so is one of LAMB. */
     struct backup *backup = connection->loop->server->backup;
-    if ((push.sparse || backup != NULL) && connection->got < connection->frame.bytes) {
-        connection->wanted = connection->frame.bytes;
-        connection->state = CONNECTION_COLLECT;
+    bool is_one =
+        push.sparse || backup != NULL || store_push_is_one(connection->loop->server->store, &push);
+    if (is_one && connection->got < connection->frame.bytes) {
+        collect_values(connection);
         return;
     }
     if (push.sparse) {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "worker/library/optimizer/rule_bytes.h"
 #include "worker/library/ps/server_state.h"
 
 static void refuse_bytes(struct connection *connection, uint64_t wanted)
@@ -32,7 +33,8 @@ static bool is_push(uint32_t kind)
 static bool has_shard(uint32_t kind)
 {
     return kind == REQUEST_PULL || kind == REQUEST_GATHER || is_push(kind) ||
-           kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT || kind == REQUEST_BEGIN_STEP;
+           kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT || kind == REQUEST_BEGIN_STEP ||
+           kind == REQUEST_TRAIN;
 }
 
 /* Collects `part` bytes, and no others follow. */
@@ -114,6 +116,8 @@ static void begin_shard(struct connection *connection)
         begin_push(connection);
     } else if (frame->kind == REQUEST_GATHER) {
         begin_gather(connection, spec);
+    } else if (frame->kind == REQUEST_TRAIN) {
+        collect_all(connection, RULE_BYTES);
     } else if (!rows_exist(connection, spec, first, rows)) {
         return;
     } else if (frame->kind != REQUEST_SET_SLOT) {
@@ -222,6 +226,26 @@ static void run_create(struct connection *connection)
     }
 }
 
+static void run_train(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    struct optimizer_rule rule;
+    uint32_t shard = shard_of(&connection->frame);
+    struct server *server = connection->loop->server;
+    rule_read(connection->collected.bytes, &rule);
+    backup_begin(server->backup);
+    cadre_status status = store_train(server->store, shard, &rule, &error);
+    if (status == CADRE_OK) {
+        backup_tell(server->backup, connection);
+    }
+    backup_end(server->backup);
+    if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+    } else {
+        connection_answer(connection, store_version(server->store, shard), 0, NULL, 0);
+    }
+}
+
 /* Its step was not applied yet. */
 static bool is_early(const struct connection *connection, uint64_t steps)
 {
@@ -292,28 +316,34 @@ static void run_gather(struct connection *connection)
     connection_answer(connection, version, 0, connection->out.bytes, bytes);
 }
 
-static uint8_t *slot_rows(struct connection *connection)
+/* False: it was refused. Where the rows of the question are; without any, anywhere. */
+static bool slot_rows(struct connection *connection, uint8_t **ret_rows)
 {
     const struct frame *frame = &connection->frame;
     const struct store *store = connection->loop->server->store;
     const struct store_spec *spec = store_spec(store, shard_of(frame));
-    uint8_t *slot = slot_of(frame) > 1 ? NULL : store_slot(store, shard_of(frame), slot_of(frame));
+    uint8_t *slot = store_slot(store, shard_of(frame), slot_of(frame));
+    *ret_rows = NULL;
+    if (frame->words[WORD_ROWS] == 0) { /* the count of updates, which each shard has */
+        return true;
+    }
     if (slot == NULL) {
         struct cadre_error error = {0};
         (void)cadre_error_set(&error, CADRE_NOT_FOUND,
             "the optimizer of \"%s\" has no slot %" PRIu32, spec->name, slot_of(frame));
         connection_refuse(connection, &error);
-        return NULL;
+        return false;
     }
-    return slot + frame->words[WORD_FIRST] * request_row_bytes(spec);
+    *ret_rows = slot + frame->words[WORD_FIRST] * request_row_bytes(spec);
+    return true;
 }
 
 static void run_slot(struct connection *connection)
 {
     const struct frame *frame = &connection->frame;
     const struct store *store = connection->loop->server->store;
-    const uint8_t *rows = slot_rows(connection);
-    if (rows != NULL) {
+    uint8_t *rows = NULL;
+    if (slot_rows(connection, &rows)) {
         uint32_t shard = shard_of(frame);
         connection_answer(connection, store_version(store, shard), store_updates(store, shard),
             rows, frame->words[WORD_ROWS] * request_row_bytes(store_spec(store, shard)));
@@ -324,8 +354,11 @@ static void run_slot(struct connection *connection)
 static void run_set_slot(struct connection *connection)
 {
     struct server *server = connection->loop->server;
-    uint8_t *rows = slot_rows(connection);
-    if (rows != NULL && server->backup != NULL) {
+    uint8_t *rows = NULL;
+    if (!slot_rows(connection, &rows)) {
+        return;
+    }
+    if (server->backup != NULL) {
         backup_begin(server->backup);
         if (connection->got > 0) {
             memcpy(rows, connection->collected.bytes, connection->got);
@@ -335,7 +368,7 @@ static void run_set_slot(struct connection *connection)
         backup_tell(server->backup, connection);
         backup_end(server->backup);
         connection_answer(connection, 0, 0, NULL, 0);
-    } else if (rows != NULL) {
+    } else {
         connection->pushes = false;
         connection->direct = rows;
         connection->skip = 0;
@@ -436,6 +469,9 @@ void request_run(struct connection *connection)
     switch (connection->frame.kind) {
     case REQUEST_CREATE:
         run_create(connection);
+        return;
+    case REQUEST_TRAIN:
+        run_train(connection);
         return;
     case REQUEST_PULL:
         run_pull(connection);

@@ -187,6 +187,11 @@ const struct store_spec *store_spec(const struct store *store, uint32_t shard)
     return &store_shard(store, shard)->spec;
 }
 
+const struct optimizer_rule *store_rule(const struct store *store, uint32_t shard)
+{
+    return shard_rule(store_shard(store, shard));
+}
+
 uint64_t store_version(const struct store *store, uint32_t shard)
 {
     return atomic_load_explicit(&store_shard(store, shard)->kept->version, memory_order_acquire);
@@ -206,7 +211,9 @@ const void *store_rows(const struct store *store, uint32_t shard, uint64_t first
 
 void *store_slot(const struct store *store, uint32_t shard, uint32_t slot)
 {
-    return slot < 2 ? store_shard(store, shard)->slots[slot] : NULL;
+    const struct shard *one = store_shard(store, shard);
+    return slot < OPTIMIZER_SLOTS && shard_rule(one)->kind != OPTIMIZER_NONE ? one->slots[slot]
+                                                                             : NULL;
 }
 
 uint64_t store_updates(const struct store *store, uint32_t shard)

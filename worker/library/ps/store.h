@@ -26,6 +26,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 #include "common/model/task_message.h"
+#include "worker/library/optimizer/rule.h"
 
 #define STORE_NAME_BYTES  (LIMIT_NAME_BYTES + 16)
 #define STORE_BLOCK_BYTES ((size_t)256 << 10) /* of values: what is worth giving at a time */
@@ -52,45 +53,32 @@ uint64_t store_nonce(const struct store *store);
 
 /* ---- shards ---- */
 
-enum store_optimizer {
-    STORE_NO_OPTIMIZER = 0, /* PUSH_UPDATE is refused */
-    STORE_SGD,              /* v -= rate * g */
-    /* a = momentum * a - rate * g; v += a, or by Nesterov v += momentum * a - rate * g */
-    STORE_MOMENTUM,
-    STORE_ADAGRAD, /* a += g^2; v -= rate * g / sqrt(a + epsilon) */
-    /* m += (g - m)(1 - beta1); w += (g^2 - w)(1 - beta2); with t, which update of the shard it is:
-     * v -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(w) + epsilon) */
-    STORE_ADAM
-}; /* All as tf.keras.optimizers has them. Of sparse pushes only the rows that they name change, and
-    * so do only these rows' slots (Adam: t is the shard's count all the same). */
-
-struct store_training {
-    enum store_optimizer optimizer;
-    double rate;
-    double momentum; /* MOMENTUM */
-    bool nesterov;
-    double initial; /* ADAGRAD: of the accumulator */
-    double beta1;   /* ADAM */
-    double beta2;
-    double epsilon;
-};
-
-/* Rows `first_row` on of the variable `name`. Optimizers need f32 or f64. */
+/* Rows `first_row` on of the variable `name`. */
 struct store_spec {
     char name[STORE_NAME_BYTES]; /* of the variable */
     uint32_t shard;              /* of the variable */
     cadre_dtype dtype;           /* all but CADRE_STRING */
     uint64_t rows;               /* 1 of a scalar; may be 0 */
     uint64_t row_elements;
-    struct store_training training;
 };
 
-/* All zero, until something is assigned. The same once more: the same shard, as it is.
+/* All zero, until something is assigned, and without an optimizer. The same once more: the same
+ * shard, as it is.
  * ALREADY_EXISTS: one of that name and number and another shape; INVALID_ARGUMENT names the field;
  * RESOURCE_EXHAUSTED says how much was asked for and how much is left. *ret_shard: from 0, in order
  * of creation. */
 cadre_status store_create(struct store *store, const struct store_spec *spec, uint32_t *ret_shard,
     struct cadre_error *error);
+/* Gives a shard its rule, and slots with what they begin with. Once: the same rule once more
+ * changes nothing, another one is refused with ALREADY_EXISTS. INVALID_ARGUMENT: it is no rule, the
+ * elements are neither f32 nor f64, or a part of a variable is to get LAMB, whose norms are of the
+ * whole one. Of sparse pushes only the rows that they name change, and only these rows' slots; t,
+ * and the step of a schedule, is the shard's count of updates all the same. LAMB's norms are of the
+ * rows that an update changes. */
+cadre_status store_train(struct store *store, uint32_t shard, const struct optimizer_rule *rule,
+    struct cadre_error *error);
+/* OPTIMIZER_NONE before that. */
+const struct optimizer_rule *store_rule(const struct store *store, uint32_t shard);
 uint32_t store_count(const struct store *store);
 /* shard < store_count. */
 const struct store_spec *store_spec(const struct store *store, uint32_t shard);
@@ -119,8 +107,8 @@ const char *store_noted_at(const struct store *store, uint32_t i);
 
 /* Where rows [first, first + rows) lie: to be read while others change them, without a lock. */
 const void *store_rows(const struct store *store, uint32_t shard, uint64_t first, uint64_t rows);
-/* The same of an optimizer's memory: slot 0 (momentum, accumulator, m) or 1 (v). NULL: it has none.
- * And its count of updates. For checkpoints and copies. */
+/* The same of an optimizer's memory, in the order of optimizer_slot_name. NULL: it has no such
+ * slot. And its count of updates. For checkpoints and copies. */
 void *store_slot(const struct store *store, uint32_t shard, uint32_t slot);
 uint64_t store_updates(const struct store *store, uint32_t shard);
 void store_set_updates(struct store *store, uint32_t shard, uint64_t updates);
@@ -149,7 +137,7 @@ struct push {
     uint64_t first_row; /* dense: rows [first_row, first_row + rows) */
     uint64_t rows;      /* dense: of them; sparse: of ids */
     const int64_t *ids; /* sparse: all of them, known before the first block */
-    double rate;        /* of PUSH_UPDATE; NaN: as the shard was created */
+    double rate;        /* of PUSH_UPDATE; NaN: the rule's, by its schedule */
     /* Refused with ABORTED when more than `staleness` pushes were applied to the shard since it had
      * version `based_on`; PUSH_ANY_VERSION: never. */
     uint64_t based_on;
@@ -168,7 +156,8 @@ struct pushing {
     uint64_t done;      /* elements; sparse: of its rows in ascending order, each once */
     uint32_t thread;
     bool applied;   /* it was applied before: nothing is to be given */
-    uint64_t count; /* which update of the shard it is, for ADAM */
+    uint64_t count; /* which update of the shard it is, from 1 */
+    double trust;   /* of LAMB; 0: not known yet */
 };
 
 /* `thread`: below STORE_THREADS: whose journal and scratch it uses; a number is used by one thread
@@ -181,8 +170,10 @@ struct pushing {
 #define STORE_THREADS 16
 cadre_status store_push_begin(struct store *store, uint32_t thread, const struct push *push,
     struct pushing *ret_pushing, struct cadre_error *error);
-/* Dense: the next `rows` rows of it, from rows_done on; any number of them at a time. The first of
- * them may be done in part already: that part is passed over. */
+/* Whether all rows have to be given at once: LAMB needs their norms before it changes the first. */
+bool store_push_is_one(const struct store *store, const struct push *push);
+/* Dense: the next `rows` rows of it, from rows_done on; any number of them at a time, unless it is
+ * one. The first of them may be done in part already: that part is passed over. */
 void store_push_block(
     struct store *store, struct pushing *pushing, const void *values, uint64_t rows);
 /* Sparse: all of it, values in the order of its ids: also when some of it is done already.

@@ -71,6 +71,7 @@ static struct kept_push *insert(struct store *store, struct kept_table *table, s
     place->count = progress->count;
     place->active = 0;
     place->synchronous = progress->synchronous;
+    atomic_store_explicit(&place->trust, store_bits(progress->trust), memory_order_relaxed);
     atomic_store_explicit(&place->progress, progress->done, memory_order_relaxed);
     store_point();
     atomic_store_explicit(&place->closure, key.closure, memory_order_release);
@@ -97,6 +98,7 @@ static void move_live(struct store *store, struct kept_table *to, uint64_t *ret_
             .closure = closure_of(place), .ordinal = place->ordinal, .shard = place->shard};
         struct push_progress progress = {.done = atomic_load(&place->progress),
             .count = place->count,
+            .trust = store_double(atomic_load(&place->trust)),
             .synchronous = place->synchronous != 0};
         insert(store, to, key, &progress, ret_used)->active = place->active;
     }
@@ -155,6 +157,7 @@ enum push_state applied_look(
         *ret_progress = (struct push_progress){
             .done = atomic_load_explicit(&place->progress, memory_order_relaxed),
             .count = place->count,
+            .trust = store_double(atomic_load_explicit(&place->trust, memory_order_relaxed)),
             .synchronous = place->synchronous != 0};
         state = place->active != 0                 ? PUSH_ACTIVE
                 : ret_progress->done == KEPT_WHOLE ? PUSH_WHOLE
@@ -207,6 +210,15 @@ void applied_progress(struct store *store, struct push_key key, uint64_t done)
     if (done == KEPT_WHOLE) {
         place->active = 0;
     }
+    pthread_mutex_unlock(&store->pushes);
+}
+
+void applied_trust(struct store *store, struct push_key key, double trust)
+{
+    pthread_mutex_lock(&store->pushes);
+    struct kept_push *place = find(store, key);
+    CADRE_ASSERT(place != NULL);
+    atomic_store_explicit(&place->trust, store_bits(trust), memory_order_release);
     pthread_mutex_unlock(&store->pushes);
 }
 

@@ -9,7 +9,7 @@
 #include "worker/library/ps/store_parts.h"
 
 #define COPY_MAGIC   UINT64_C(0x63702d6572646143) /* "Cadre-pc" */
-#define COPY_VERSION 2
+#define COPY_VERSION 3
 #define CHUNK_BYTES  ((uint64_t)1 << 20)
 
 struct copy_head {
@@ -24,6 +24,8 @@ struct copy_head {
 
 struct copy_shard {
     struct kept_spec spec; /* without offsets */
+    uint64_t has_rule;
+    uint8_t rule[RULE_BYTES];
     uint64_t version;
     uint64_t updates;
     uint64_t steps;
@@ -40,6 +42,7 @@ struct copy_push {
     uint64_t closure;
     uint64_t progress;
     uint64_t count;
+    uint64_t trust;
     uint32_t ordinal;
     uint32_t shard;
     uint64_t synchronous;
@@ -101,8 +104,10 @@ static cadre_status save_shard(
         .passed = atomic_load(&kept->passed),
         .has_step = step != NULL};
     copy.spec.rows_at = 0;
-    copy.spec.slots_at[0] = 0;
-    copy.spec.slots_at[1] = 0;
+    copy.has_rule = shard_rule(shard)->kind != OPTIMIZER_NONE;
+    if (copy.has_rule != 0) {
+        rule_write(shard_rule(shard), copy.rule);
+    }
     if (step != NULL) {
         copy.contributions = atomic_load(&step->contributions);
         copy.kind = atomic_load(&step->kind);
@@ -113,7 +118,7 @@ static cadre_status save_shard(
     uint64_t elements = element_count(shard);
     CADRE_TRY(put(writer, &copy, sizeof copy, error));
     CADRE_TRY(put(writer, shard->rows, elements * shard->element_bytes, error));
-    for (uint32_t i = 0; i < 2 && shard->slots[i] != NULL; i++) {
+    for (uint32_t i = 0; i < optimizer_slots(shard_rule(shard)); i++) {
         CADRE_TRY(put(writer, shard->slots[i], elements * shard->element_bytes, error));
     }
     if (step != NULL) {
@@ -134,6 +139,7 @@ static cadre_status save_pushes(
         struct copy_push copy = {.closure = atomic_load(&place->closure),
             .progress = atomic_load(&place->progress),
             .count = place->count,
+            .trust = atomic_load(&place->trust),
             .ordinal = place->ordinal,
             .shard = place->shard,
             .synchronous = place->synchronous};
@@ -227,6 +233,14 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
     return take(reader, shard->touched, touched_bytes(shard), "what a step touched", error);
 }
 
+static cadre_status load_rule(
+    struct store *store, uint32_t shard, const uint8_t bytes[RULE_BYTES], struct cadre_error *error)
+{
+    struct optimizer_rule rule;
+    rule_read(bytes, &rule);
+    return store_train(store, shard, &rule, error);
+}
+
 static cadre_status load_shard(
     struct store *store, struct reader *reader, uint64_t expected, struct cadre_error *error)
 {
@@ -240,10 +254,11 @@ static cadre_status load_shard(
     if (number != expected) {
         return lost(error, "a shard that comes twice");
     }
+    CADRE_TRY(copy.has_rule != 0 ? load_rule(store, number, copy.rule, error) : CADRE_OK);
     struct shard *shard = store_shard(store, number);
     uint64_t bytes = element_count(shard) * shard->element_bytes;
     CADRE_TRY(take(reader, shard->rows, bytes, "a shard's rows", error));
-    for (uint32_t i = 0; i < 2 && shard->slots[i] != NULL; i++) {
+    for (uint32_t i = 0; i < optimizer_slots(shard_rule(shard)); i++) {
         CADRE_TRY(take(reader, shard->slots[i], bytes, "an optimizer's slot", error));
     }
     atomic_store(&shard->kept->version, copy.version);
@@ -261,8 +276,10 @@ static cadre_status load_push(struct store *store, struct reader *reader, struct
         return lost(error, "a push");
     }
     struct push_key key = {.closure = copy.closure, .ordinal = copy.ordinal, .shard = copy.shard};
-    struct push_progress progress = {
-        .done = copy.progress, .count = copy.count, .synchronous = copy.synchronous != 0};
+    struct push_progress progress = {.done = copy.progress,
+        .count = copy.count,
+        .trust = store_double(copy.trust),
+        .synchronous = copy.synchronous != 0};
     CADRE_TRY(applied_take(store, key, &progress, error));
     applied_leave(store, key);
     return CADRE_OK;

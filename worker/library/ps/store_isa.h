@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is done with elements: pure loops, once for each instruction set (store_loops.h), chosen
- * when the program runs. The bits do not depend on the set: no product and sum are fused. */
+ * when the program runs. What optimizers do is worker/library/optimizer's. The bits do not depend
+ * on the set: no product and sum are fused. */
 #ifndef CADRE_PS_STORE_ISA_H
 #define CADRE_PS_STORE_ISA_H
 
@@ -12,25 +13,9 @@
 
 #define STORE_DTYPES (CADRE_BOOL + 1)
 
-/* Of an update, as far as its optimizer has them. */
-struct update_terms {
-    double rate; /* ADAM: with both corrections */
-    double momentum;
-    double beta1;
-    double beta2;
-    double epsilon;
-};
-
 /* into[i] = into[i] + from[i], and so on; of places that do not overlap, and may lie anywhere. */
 typedef void element_loop(void *into, const void *from, size_t count);
 typedef void mean_loop(void *into, const void *sums, double contributions, size_t count);
-/* Elements v with their slots a and b (those that the optimizer has) and gradients g. */
-typedef void update_loop(
-    const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count);
-
-enum store_update { UPDATE_SGD, UPDATE_MOMENTUM, UPDATE_NESTEROV, UPDATE_ADAGRAD, UPDATE_ADAM };
-#define STORE_UPDATES (UPDATE_ADAM + 1)
-
 struct store_isa {
     const char *name;
     element_loop *add[STORE_DTYPES]; /* integers wrap */
@@ -39,8 +24,7 @@ struct store_isa {
     element_loop *sum[STORE_DTYPES];     /* sums += values */
     element_loop *add_sum[STORE_DTYPES]; /* values += sums */
     element_loop *sub_sum[STORE_DTYPES];
-    mean_loop *mean[STORE_DTYPES];                    /* f32 and f64 */
-    update_loop *update[STORE_UPDATES][STORE_DTYPES]; /* f32 and f64 */
+    mean_loop *mean[STORE_DTYPES]; /* f32 and f64 */
 };
 
 extern const struct store_isa store_isa_baseline;

@@ -4,7 +4,7 @@
  * goes up. What never changes has a sum beside it. What changes while a record is in use is atomic:
  * a process may end between any two stores, and the next one reads what it left.
  *
- *     head ──▶ shard ──▶ shard ──▶ ...      each: rows | slot 0 | slot 1;  ──▶ step: sums | touched
+ *     head ──▶ shard ──▶ shard ──▶ ...      each: rows;  ──▶ rule: slots;  ──▶ step: sums | touched
  *       │ ├──▶ note ──▶ note ──▶ ...        each: ──▶ text
  *       │ └──▶ table of pushes              open addressing by (closure, ordinal, shard)
  *       └────▶ a journal for each thread    old values of the piece that is being changed */
@@ -16,16 +16,18 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
+#include "worker/library/optimizer/rule_bytes.h"
 #include "worker/library/ps/store.h"
 
 #define KEPT_MAGIC      UINT64_C(0x73702d6572646143) /* "Cadre-ps" */
-#define KEPT_VERSION    2
+#define KEPT_VERSION    3
 #define KEPT_ALIGN      64
 #define KEPT_HEAD_BYTES 4096
 
 /* What is changed at a time, with one copy of its old values: small enough to stay in a cache. */
 #define PIECE_BYTES    ((size_t)64 << 10)
 #define PIECE_SEGMENTS 2048
+#define PIECE_PARTS    (1 + OPTIMIZER_SLOTS)
 
 typedef _Atomic uint64_t kept_word;
 
@@ -52,16 +54,13 @@ struct kept_spec {
     uint32_t dtype;
     uint64_t rows;
     uint64_t row_elements;
-    uint32_t optimizer;
-    uint32_t nesterov;
-    double rate;
-    double momentum;
-    double initial;
-    double beta1;
-    double beta2;
-    double epsilon;
     uint64_t rows_at;
-    uint64_t slots_at[2]; /* 0: none */
+};
+
+struct kept_rule {
+    uint64_t sum;                       /* of the next two */
+    uint64_t slots_at[OPTIMIZER_SLOTS]; /* 0: none */
+    uint8_t bytes[RULE_BYTES];
 };
 
 struct kept_shard {
@@ -71,6 +70,7 @@ struct kept_shard {
     kept_word version;
     kept_word updates;
     kept_word steps;
+    kept_word rule;   /* its kept_rule; 0: none yet */
     kept_word step;   /* of its kept_step; 0: none yet */
     kept_word passed; /* pushes of the step before this one are passed over; 0: of none */
 };
@@ -87,6 +87,7 @@ struct kept_step {
     kept_word dense; /* a contribution was: all rows are touched */
     kept_word count; /* of contributions that are whole */
     kept_word progress;
+    kept_word trust; /* the bits of a double: of LAMB, before the first of its rows is changed */
 };
 
 struct kept_note {
@@ -113,6 +114,7 @@ struct kept_push {
     uint32_t shard;
     kept_word progress; /* elements that are done, or KEPT_WHOLE */
     uint64_t count;     /* as in struct pushing */
+    kept_word trust;    /* likewise, its bits */
     uint32_t active;    /* a thread of this process has it */
     uint32_t synchronous;
 };
@@ -146,7 +148,7 @@ struct kept_journal {
     uint64_t steps;
     uint64_t count;
     uint64_t starts[PIECE_SEGMENTS];
-    char old[3][PIECE_BYTES]; /* rows or sums, slot 0, slot 1 */
+    char old[PIECE_PARTS][PIECE_BYTES]; /* rows or sums, then slots */
 };
 
 /* Guards against faults, not against an adversary. `from` continues another sum. */

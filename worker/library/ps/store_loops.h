@@ -4,7 +4,6 @@
 #ifndef CADRE_PS_STORE_LOOPS_H
 #define CADRE_PS_STORE_LOOPS_H
 
-#include <math.h>
 #include <stdint.h>
 
 #include "common/pure/half.h"
@@ -50,7 +49,7 @@ ELEMENT_LOOP(sum_bf16, any_f32, any_u16, AS_IT_IS, +, half_from_bf16, AS_IT_IS)
 BOTH_LOOPS(sum_f16, any_u16, any_f32, half_from_f16, AS_IT_IS, half_to_f16)
 BOTH_LOOPS(sum_bf16, any_u16, any_f32, half_from_bf16, AS_IT_IS, half_to_bf16)
 
-#define FLOAT_LOOPS(name, type, any, root)                                                         \
+#define MEAN_LOOP(name, type, any)                                                                 \
     static void mean_##name(void *into, const void *sums, double contributions, size_t count)      \
     {                                                                                              \
         any *restrict result = into;                                                               \
@@ -59,86 +58,9 @@ BOTH_LOOPS(sum_bf16, any_u16, any_f32, half_from_bf16, AS_IT_IS, half_to_bf16)
         for (size_t i = 0; i < count; i++) {                                                       \
             result[i] = sum[i] / by;                                                               \
         }                                                                                          \
-    }                                                                                              \
-    static void sgd_##name(                                                                        \
-        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
-    {                                                                                              \
-        (void)a;                                                                                   \
-        (void)b;                                                                                   \
-        any *restrict value = v;                                                                   \
-        const any *restrict gradient = g;                                                          \
-        const type rate = (type)terms->rate;                                                       \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            value[i] -= rate * gradient[i];                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static void momentum_##name(                                                                   \
-        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
-    {                                                                                              \
-        (void)b;                                                                                   \
-        any *restrict value = v;                                                                   \
-        any *restrict velocity = a;                                                                \
-        const any *restrict gradient = g;                                                          \
-        const type rate = (type)terms->rate;                                                       \
-        const type momentum = (type)terms->momentum;                                               \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type moved = momentum * velocity[i] - rate * gradient[i];                              \
-            velocity[i] = moved;                                                                   \
-            value[i] += moved;                                                                     \
-        }                                                                                          \
-    }                                                                                              \
-    static void nesterov_##name(                                                                   \
-        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
-    {                                                                                              \
-        (void)b;                                                                                   \
-        any *restrict value = v;                                                                   \
-        any *restrict velocity = a;                                                                \
-        const any *restrict gradient = g;                                                          \
-        const type rate = (type)terms->rate;                                                       \
-        const type momentum = (type)terms->momentum;                                               \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type step = rate * gradient[i];                                                        \
-            type moved = momentum * velocity[i] - step;                                            \
-            velocity[i] = moved;                                                                   \
-            value[i] += momentum * moved - step;                                                   \
-        }                                                                                          \
-    }                                                                                              \
-    static void adagrad_##name(                                                                    \
-        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
-    {                                                                                              \
-        (void)b;                                                                                   \
-        any *restrict value = v;                                                                   \
-        any *restrict squares = a;                                                                 \
-        const any *restrict gradient = g;                                                          \
-        const type rate = (type)terms->rate;                                                       \
-        const type epsilon = (type)terms->epsilon;                                                 \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type sum = squares[i] + gradient[i] * gradient[i];                                     \
-            squares[i] = sum;                                                                      \
-            value[i] -= rate * gradient[i] / root(sum + epsilon);                                  \
-        }                                                                                          \
-    }                                                                                              \
-    static void adam_##name(                                                                       \
-        const struct update_terms *terms, void *v, void *a, void *b, const void *g, size_t count)  \
-    {                                                                                              \
-        any *restrict value = v;                                                                   \
-        any *restrict first = a;                                                                   \
-        any *restrict second = b;                                                                  \
-        const any *restrict gradient = g;                                                          \
-        const type rate = (type)terms->rate;                                                       \
-        const type epsilon = (type)terms->epsilon;                                                 \
-        const type rest1 = (type)(1 - terms->beta1);                                               \
-        const type rest2 = (type)(1 - terms->beta2);                                               \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            type m = first[i] + (gradient[i] - first[i]) * rest1;                                  \
-            type w = second[i] + (gradient[i] * gradient[i] - second[i]) * rest2;                  \
-            first[i] = m;                                                                          \
-            second[i] = w;                                                                         \
-            value[i] -= m * rate / (root(w) + epsilon);                                            \
-        }                                                                                          \
     }
-FLOAT_LOOPS(f64, double, any_f64, sqrt)
-FLOAT_LOOPS(f32, float, any_f32, sqrtf)
+MEAN_LOOP(f64, double, any_f64)
+MEAN_LOOP(f32, float, any_f32)
 
 #define LOOPS_OF(kind)                                                                             \
     {                                                                                              \
@@ -161,11 +83,6 @@ FLOAT_LOOPS(f32, float, any_f32, sqrtf)
 #define STORE_LOOPS                                                                                \
     .add = LOOPS_OF(add), .sub = LOOPS_OF(sub), .sum = SUM_LOOPS_OF(add, sum),                     \
     .add_sum = SUM_LOOPS_OF(add, add_sum), .sub_sum = SUM_LOOPS_OF(sub, sub_sum),                  \
-    .mean = FLOATS_OF(mean),                                                                       \
-    .update = {[UPDATE_SGD] = FLOATS_OF(sgd),                                                      \
-        [UPDATE_MOMENTUM] = FLOATS_OF(momentum),                                                   \
-        [UPDATE_NESTEROV] = FLOATS_OF(nesterov),                                                   \
-        [UPDATE_ADAGRAD] = FLOATS_OF(adagrad),                                                     \
-        [UPDATE_ADAM] = FLOATS_OF(adam)}
+    .mean = FLOATS_OF(mean)
 
 #endif

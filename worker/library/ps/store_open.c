@@ -21,18 +21,30 @@ static bool spec_is_sound(const struct store *store, const struct kept_spec *spe
 {
     uint64_t bytes = cadre_dtype_bytes((cadre_dtype)spec->dtype);
     if (memchr(spec->name, 0, sizeof spec->name) == NULL || bytes == 0 ||
-        spec->dtype == CADRE_STRING || spec->optimizer > STORE_ADAM ||
-        __builtin_mul_overflow(bytes, spec->rows, &bytes) ||
+        spec->dtype == CADRE_STRING || __builtin_mul_overflow(bytes, spec->rows, &bytes) ||
         __builtin_mul_overflow(bytes, spec->row_elements, &bytes) ||
         !store_holds(store, spec->rows_at, bytes)) {
         return false;
     }
-    for (uint32_t i = 0; i < store_slots_of((enum store_optimizer)spec->optimizer); i++) {
-        if (!store_holds(store, spec->slots_at[i], bytes)) {
-            return false;
-        }
-    }
     return true;
+}
+
+static bool rule_is_sound(const struct store *store, uint64_t at, const struct shard *shard)
+{
+    const struct kept_rule *kept = store_at(store, at);
+    uint64_t bytes = shard->spec.rows * shard->row_elements * shard->element_bytes;
+    struct optimizer_rule rule;
+    if (!store_holds(store, at, sizeof *kept) ||
+        kept->sum != kept_sum(at, kept->slots_at, sizeof kept->slots_at + sizeof kept->bytes)) {
+        return false;
+    }
+    rule_read(kept->bytes, &rule);
+    bool sound = rule.kind != OPTIMIZER_NONE && optimizer_check(&rule, NULL) == CADRE_OK &&
+                 (shard->spec.dtype == CADRE_F32 || shard->spec.dtype == CADRE_F64);
+    for (uint32_t i = 0; sound && i < optimizer_slots(&rule); i++) {
+        sound = store_holds(store, kept->slots_at[i], bytes);
+    }
+    return sound;
 }
 
 static bool step_is_sound(const struct store *store, uint64_t at, const struct shard *shard)
@@ -62,9 +74,16 @@ static cadre_status open_shards(struct store *store, struct cadre_error *error)
             return lost(error, "shard", at);
         }
         CADRE_TRY(store_view(store, kept, error));
+        struct shard *shard = store_shard(store, store_count(store) - 1);
+        uint64_t rule = atomic_load_explicit(&kept->rule, memory_order_acquire);
+        if (rule != 0) {
+            if (!rule_is_sound(store, rule, shard)) {
+                return lost(error, "optimizer of a shard", rule);
+            }
+            shard_view_rule(store, shard, store_at(store, rule));
+        }
         uint64_t step = atomic_load_explicit(&kept->step, memory_order_acquire);
         if (step != 0) {
-            struct shard *shard = store_shard(store, store_count(store) - 1);
             if (!step_is_sound(store, step, shard)) {
                 return lost(error, "step of a shard", step);
             }

@@ -2,10 +2,11 @@
  * What the files of a store share: the process's view of the memory (store_kept.h).
  *
  *     store.c          opening, reading               store_push.c     begin, blocks, end
- *     store_shards.c   making shards
+ *     store_shards.c   making shards         store_train.c    their optimizers
  *     store_open.c     what memory is believed        store_sparse.c   blocks of rows by number
  *     store_notes.c    texts                          store_step.c     synchronous pushes
  *     store_applied.c  which pushes were applied      store_recover.c  what a dead process left
+ *     store_trust.c    LAMB's ratio
  *     store_piece.c    a change that survives         store_copy.c     save, load
  *
  * Locks, in this order: a shard's, `pushes`, `growth`. A shard's is held for one piece at most. */
@@ -13,7 +14,9 @@
 #define CADRE_PS_STORE_PARTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include "worker/library/optimizer/apply.h"
 #include "worker/library/ps/store_isa.h"
 #include "worker/library/ps/store_kept.h"
 #include "worker/library/ps/store_memory.h"
@@ -25,8 +28,10 @@ struct shard {
     struct store_spec spec;
     struct kept_shard *kept;
     char *rows;
-    char *slots[2];  /* NULL: it has none */
-    uint32_t number; /* in the store */
+    struct optimizer_rule rule;
+    atomic_bool trained; /* it has `rule` and these slots, for good; once, under the lock */
+    char *slots[OPTIMIZER_SLOTS]; /* NULL: there is none */
+    uint32_t number;              /* in the store */
     size_t element_bytes;
     uint64_t row_elements;
     pthread_mutex_t lock;
@@ -88,6 +93,21 @@ static inline void *store_at(const struct store *store, uint64_t at)
     return (void *)((uintptr_t)store->memory.base + at);
 }
 
+/* Doubles in words that are atomic. */
+static inline uint64_t store_bits(double value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double store_double(uint64_t bits)
+{
+    double value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static inline uint64_t store_offset(const struct store *store, const void *at)
 {
     return (uint64_t)((const char *)at - store->memory.base);
@@ -113,7 +133,14 @@ static inline struct shard *store_shard(const struct store *store, uint32_t shar
     return &store->chunks[shard / SHARDS_PER_CHUNK][shard % SHARDS_PER_CHUNK];
 }
 
-uint32_t store_slots_of(enum store_optimizer optimizer);
+/* OPTIMIZER_NONE: it has none yet. */
+static inline const struct optimizer_rule *shard_rule(const struct shard *shard)
+{
+    static const struct optimizer_rule none = {.kind = OPTIMIZER_NONE};
+    return atomic_load_explicit(&shard->trained, memory_order_acquire) ? &shard->rule : &none;
+}
+/* Makes the view of its kept rule, whose offsets were checked. */
+void shard_view_rule(struct store *store, struct shard *shard, const struct kept_rule *kept);
 void store_spec_of(const struct kept_spec *kept, struct store_spec *ret_spec);
 /* Makes the view of a kept shard, whose offsets were checked, the next one. */
 cadre_status store_view(struct store *store, struct kept_shard *kept, struct cadre_error *error);
@@ -144,6 +171,7 @@ struct push_key {
 struct push_progress {
     uint64_t done;
     uint64_t count;
+    double trust;
     bool synchronous;
 };
 
@@ -155,6 +183,8 @@ cadre_status applied_take(struct store *store, struct push_key key,
 void applied_leave(struct store *store, struct push_key key);
 /* Of one that is active: elements, or KEPT_WHOLE, and then it is active no more. */
 void applied_progress(struct store *store, struct push_key key, uint64_t done);
+/* Of one that is active, before it changes anything. */
+void applied_trust(struct store *store, struct push_key key, double trust);
 /* Synchronous pushes to the shard that are not whole count as applied from now on. False: one is
  * active, and nothing was done. */
 bool applied_drop(struct store *store, uint32_t shard);
@@ -189,15 +219,30 @@ void piece_restore(struct shard *shard, const struct kept_journal *journal);
 /* What a push does to elements. */
 struct change {
     enum push_kind kind;
-    enum store_update update;
-    struct update_terms terms;
+    struct optimizer_update update;
 };
-/* `rate` NaN: the shard's; count: which update it is. */
+/* `rate` NaN: the rule's; count: which update it is, from 1; trust: of LAMB. */
 struct change change_of(
-    const struct shard *shard, enum push_kind kind, double rate, uint64_t count);
+    const struct shard *shard, enum push_kind kind, double rate, uint64_t count, double trust);
 /* Elements of the rows (and slots) from `start` on, by `length` values. */
 void change_run(const struct store *store, struct shard *shard, const struct change *change,
     uint64_t start, const void *values, size_t length);
+
+/* ---- LAMB's trust ratio: from all that an update changes, before it changes anything ---- */
+
+/* Whether such a push needs one. */
+bool trust_is_wanted(const struct shard *shard, enum push_kind kind);
+/* What elements [start, start + length) and their gradient add; `index`: how many came before. */
+struct trust {
+    struct optimizer_norms norms;
+    uint64_t index;
+};
+void trust_add(struct shard *shard, uint64_t count, uint64_t start, const void *gradient,
+    size_t length, struct trust *trust);
+/* Never 0. */
+double trust_ratio(const struct trust *trust);
+/* It is the push's from now on, whoever dies. */
+void trust_keep(struct store *store, struct pushing *pushing, const struct trust *trust);
 
 /* ---- synchronous pushes ---- */
 

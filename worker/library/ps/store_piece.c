@@ -43,7 +43,8 @@ cadre_status journal_ready(struct store *store, uint32_t thread, struct cadre_er
     return CADRE_OK;
 }
 
-/* Where part 0 (rows or sums), 1 or 2 (slots) has element `start`; NULL: there is no such part. */
+/* Where part 0 (rows or sums), or one behind it (slots), has element `start`; NULL: there is no
+ * such part. */
 static char *part_at(const struct shard *shard, bool sums, unsigned part, uint64_t start)
 {
     if (sums) {
@@ -67,7 +68,8 @@ void piece_begin(
     journal->length = piece->length;
     memcpy(journal->starts, piece->starts, piece->segments * sizeof piece->starts[0]);
     size_t bytes = piece->length * (piece->sums ? shard->sum_bytes : shard->element_bytes);
-    for (unsigned part = 0; part < 3 && part_at(shard, piece->sums, part, 0) != NULL; part++) {
+    for (unsigned part = 0; part < PIECE_PARTS && part_at(shard, piece->sums, part, 0) != NULL;
+         part++) {
         for (size_t i = 0; i < piece->segments; i++) {
             memcpy(journal->old[part] + i * bytes,
                 part_at(shard, piece->sums, part, piece->starts[i]), bytes);
@@ -96,7 +98,7 @@ void piece_restore(struct shard *shard, const struct kept_journal *journal)
 {
     bool sums = journal->sums != 0;
     size_t bytes = journal->length * (sums ? shard->sum_bytes : shard->element_bytes);
-    for (unsigned part = 0; part < 3 && part_at(shard, sums, part, 0) != NULL; part++) {
+    for (unsigned part = 0; part < PIECE_PARTS && part_at(shard, sums, part, 0) != NULL; part++) {
         for (size_t i = 0; i < journal->segments; i++) {
             memcpy(part_at(shard, sums, part, journal->starts[i]), journal->old[part] + i * bytes,
                 bytes);
@@ -107,29 +109,14 @@ void piece_restore(struct shard *shard, const struct kept_journal *journal)
 
 /* ---- what is done to elements ---- */
 
-struct change change_of(const struct shard *shard, enum push_kind kind, double rate, uint64_t count)
+struct change change_of(
+    const struct shard *shard, enum push_kind kind, double rate, uint64_t count, double trust)
 {
-    const struct store_training *training = &shard->spec.training;
-    struct change change = {.kind = kind,
-        .terms = {.rate = isnan(rate) ? training->rate : rate,
-            .momentum = training->momentum,
-            .beta1 = training->beta1,
-            .beta2 = training->beta2,
-            .epsilon = training->epsilon}};
-    switch (training->optimizer) {
-    case STORE_MOMENTUM:
-        change.update = training->nesterov ? UPDATE_NESTEROV : UPDATE_MOMENTUM;
-        break;
-    case STORE_ADAGRAD:
-        change.update = UPDATE_ADAGRAD;
-        break;
-    case STORE_ADAM:
-        change.update = UPDATE_ADAM;
-        change.terms.rate *= sqrt(1 - pow(training->beta2, (double)count)) /
-                             (1 - pow(training->beta1, (double)count));
-        break;
-    default:
-        change.update = UPDATE_SGD;
+    struct change change = {.kind = kind};
+    if (kind == PUSH_UPDATE) {
+        const struct optimizer_rule *rule = shard_rule(shard);
+        rate = isnan(rate) ? schedule_rate(&rule->schedule, rule->rate, count - 1) : rate;
+        change.update = optimizer_update_of(rule, rate, count - 1, trust);
     }
     return change;
 }
@@ -150,8 +137,9 @@ void change_run(const struct store *store, struct shard *shard, const struct cha
         memcpy(rows, values, length * shard->element_bytes);
         break;
     case PUSH_UPDATE:
-        store->isa->update[change->update][dtype](&change->terms, rows,
-            part_at(shard, false, 1, start), part_at(shard, false, 2, start), values, length);
+        optimizer_run(&change->update, dtype, length, rows, values,
+            (void *const[OPTIMIZER_SLOTS]){part_at(shard, false, 1, start),
+                part_at(shard, false, 2, start), part_at(shard, false, 3, start)});
         break;
     }
 }

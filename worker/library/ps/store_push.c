@@ -21,9 +21,10 @@ static cadre_status check_kind(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             SHARD_TEXT ": there is no kind of push %u", SHARD_ARGS(shard), (unsigned)push->kind);
     }
-    if (push->kind == PUSH_UPDATE && shard->spec.training.optimizer == STORE_NO_OPTIMIZER) {
+    if (push->kind == PUSH_UPDATE && shard_rule(shard)->kind == OPTIMIZER_NONE) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "`%s` was created without an optimizer; assign or add to it instead", shard->spec.name);
+            "`%s` has no optimizer; build one for it, or assign or add to it instead",
+            shard->spec.name);
     }
     if (push->kind != PUSH_ASSIGN && shard->spec.dtype == CADRE_BOOL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -95,6 +96,10 @@ static cadre_status resume(struct store *store, struct shard *shard,
     CADRE_TRY(applied_take(store, key_of(push), progress, error));
     pushing->done = progress->done;
     pushing->count = progress->count;
+    pushing->trust = progress->trust;
+    if (progress->done != 0 && progress->trust == 0) {
+        pushing->trust = 1; /* not LAMB's, whose is kept first; or the memory is wrong */
+    }
     pushing->rows_done = shard->row_elements == 0 ? 0 : progress->done / shard->row_elements;
     return CADRE_OK;
 }
@@ -198,6 +203,41 @@ static void dense_piece(struct store *store, struct shard *shard, struct pushing
     pushing->done += length;
 }
 
+void trust_keep(struct store *store, struct pushing *pushing, const struct trust *trust)
+{
+    const struct push *push = &pushing->push;
+    pushing->trust = trust_ratio(trust);
+    if (push->closure != 0) {
+        store_point();
+        applied_trust(store, key_of(push), pushing->trust);
+        store_point();
+    }
+}
+
+bool store_push_is_one(const struct store *store, const struct push *push)
+{
+    return push->contributions == 0 && trust_is_wanted(store_shard(store, push->shard), push->kind);
+}
+
+/* From all values of it. */
+static void find_trust(
+    struct store *store, struct shard *shard, struct pushing *pushing, const char *values)
+{
+    struct trust trust = {0};
+    uint64_t first = pushing->push.first_row * shard->row_elements;
+    uint64_t total = pushing->push.rows * shard->row_elements;
+    size_t most = piece_elements(shard);
+    while (trust.index < total) {
+        uint64_t at = trust.index;
+        size_t length = total - at < most ? (size_t)(total - at) : most;
+        pthread_mutex_lock(&shard->lock);
+        trust_add(shard, pushing->count, first + at, values + (size_t)at * shard->element_bytes,
+            length, &trust);
+        pthread_mutex_unlock(&shard->lock);
+    }
+    trust_keep(store, pushing, &trust);
+}
+
 void store_push_block(
     struct store *store, struct pushing *pushing, const void *values, uint64_t rows)
 {
@@ -208,7 +248,11 @@ void store_push_block(
     uint64_t given = pushing->rows_done * shard->row_elements;
     uint64_t end = given + rows * shard->row_elements;
     size_t most = piece_elements(shard);
-    struct change change = change_of(shard, push->kind, push->rate, pushing->count);
+    if (store_push_is_one(store, push) && pushing->trust == 0) {
+        CADRE_ASSERT(rows == push->rows);
+        find_trust(store, shard, pushing, values);
+    }
+    struct change change = change_of(shard, push->kind, push->rate, pushing->count, pushing->trust);
     while (pushing->done < end) {
         uint64_t left = end - pushing->done;
         size_t length = left < most ? (size_t)left : most;

@@ -90,8 +90,7 @@ static cadre_status settle_steps(struct store *store, struct cadre_error *error)
         if (count == 0 || count != atomic_load(&step->contributions)) {
             continue;
         }
-        if (atomic_load(&step->kind) == PUSH_UPDATE &&
-            shard->spec.training.optimizer == STORE_NO_OPTIMIZER) {
+        if (atomic_load(&step->kind) == PUSH_UPDATE && shard_rule(shard)->kind == OPTIMIZER_NONE) {
             return cadre_error_set(error, CADRE_DATA_LOSS,
                 "ps: its memory holds an update of `%s`, which has no optimizer; its variables are "
                 "lost, go on from a checkpoint",

@@ -88,6 +88,23 @@ static size_t group_end(const struct sparse_push *sparse, size_t i)
     return i;
 }
 
+/* Of a row that comes several times, places [i, end): the sum. */
+static const void *gradient_of(
+    const struct sparse_push *sparse, size_t i, size_t end, uint64_t offset, size_t length)
+{
+    const void *values = values_at(sparse, i, offset);
+    if (end - i == 1) {
+        return values;
+    }
+    char *sum = sparse->scratch->sum;
+    memcpy(sum, values, length * sparse->shard->element_bytes);
+    for (i++; i < end; i++) {
+        sparse->store->isa->add[sparse->shard->spec.dtype](
+            sum, values_at(sparse, i, offset), length);
+    }
+    return sum;
+}
+
 static void change_segment(
     const struct sparse_push *sparse, size_t segment, uint64_t offset, size_t length)
 {
@@ -104,13 +121,9 @@ static void change_segment(
         return;
     }
     const void *values = values_at(sparse, end - 1, offset);
-    if (sparse->change.kind == PUSH_UPDATE && end - i > 1) {
-        memcpy(scratch->sum, values_at(sparse, i, offset), length * shard->element_bytes);
-        for (i++; i < end; i++) {
-            sparse->store->isa->add[shard->spec.dtype](
-                scratch->sum, values_at(sparse, i, offset), length);
-        }
-        values = scratch->sum;
+    if (sparse->change.kind == PUSH_UPDATE) {
+        values = gradient_of(sparse, i, end, offset, length);
+        i = end;
     }
     for (; sparse->change.kind != PUSH_ASSIGN && i + 1 < end; i++) {
         change_run(
@@ -172,6 +185,28 @@ static void next_piece(struct sparse_push *sparse)
     }
 }
 
+/* From all of its rows. */
+static void find_trust(const struct sparse_push *sparse)
+{
+    struct trust trust = {0};
+    struct shard *shard = sparse->shard;
+    uint64_t wide = shard->row_elements;
+    size_t most = piece_elements(shard);
+    for (size_t i = 0; i < sparse->count;) {
+        size_t end = group_end(sparse, i);
+        for (uint64_t offset = 0; offset < wide; offset += most) {
+            size_t length = wide - offset < most ? (size_t)(wide - offset) : most;
+            const void *gradient = gradient_of(sparse, i, end, offset, length);
+            pthread_mutex_lock(&shard->lock);
+            trust_add(shard, sparse->pushing->count, sparse->scratch->rows[i].id * wide + offset,
+                gradient, length, &trust);
+            pthread_mutex_unlock(&shard->lock);
+        }
+        i = end;
+    }
+    trust_keep(sparse->store, sparse->pushing, &trust);
+}
+
 cadre_status store_push_rows(
     struct store *store, struct pushing *pushing, const void *values, struct cadre_error *error)
 {
@@ -183,7 +218,6 @@ cadre_status store_push_rows(
         .shard = shard,
         .pushing = pushing,
         .scratch = store->scratch[pushing->thread],
-        .change = change_of(shard, push->kind, push->rate, pushing->count),
         .values = values,
         .count = count};
     if (count != 0) {
@@ -192,11 +226,15 @@ cadre_status store_push_rows(
                 "ps has no memory to sort %zu rows of `%s`", count, shard->spec.name);
         }
         sort(sparse.scratch, push->ids, count, shard->spec.rows);
+        if (store_push_is_one(store, push) && pushing->trust == 0) {
+            find_trust(&sparse);
+        }
         for (uint64_t row = 0; row < pushing->done / shard->row_elements && sparse.at < count;
              row++) {
             sparse.at = group_end(&sparse, sparse.at);
         }
     }
+    sparse.change = change_of(shard, push->kind, push->rate, pushing->count, pushing->trust);
     while (sparse.at < count) {
         next_piece(&sparse);
     }

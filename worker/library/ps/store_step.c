@@ -39,33 +39,19 @@ cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_e
     return CADRE_OK;
 }
 
-static uint64_t bits_of(double rate)
-{
-    uint64_t bits = 0;
-    memcpy(&bits, &rate, sizeof bits);
-    return bits;
-}
-
-static double rate_of(const struct kept_step *step)
-{
-    uint64_t bits = atomic_load(&step->rate);
-    double rate = 0;
-    memcpy(&rate, &bits, sizeof rate);
-    return rate;
-}
-
 static cadre_status agree(
     const struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     struct kept_step *step = shard->step;
     uint64_t contributions = atomic_load(&step->contributions);
     if (contributions != push->contributions || atomic_load(&step->kind) != push->kind ||
-        atomic_load(&step->rate) != bits_of(push->rate)) {
+        atomic_load(&step->rate) != store_bits(push->rate)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             SHARD_TEXT ": step %" PRIu64 " has %" PRIu64 " contributions of kind %" PRIu64
                        " and rate %g, and one says %u of kind %u and rate %g; all have to agree",
-            SHARD_ARGS(shard), push->step, contributions, atomic_load(&step->kind), rate_of(step),
-            push->contributions, (unsigned)push->kind, push->rate);
+            SHARD_ARGS(shard), push->step, contributions, atomic_load(&step->kind),
+            store_double(atomic_load(&step->rate)), push->contributions, (unsigned)push->kind,
+            push->rate);
     }
     if (shard->begun >= contributions) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -104,7 +90,7 @@ cadre_status store_step_admit(
     if (shard->begun == 0) {
         atomic_store(&shard->step->contributions, push->contributions);
         atomic_store(&shard->step->kind, push->kind);
-        atomic_store(&shard->step->rate, bits_of(push->rate));
+        atomic_store(&shard->step->rate, store_bits(push->rate));
     }
     CADRE_TRY(agree(shard, push, error));
     if (!push->sparse && push->rows == shard->spec.rows) {
@@ -232,6 +218,16 @@ static void choose_piece(
     }
 }
 
+/* The gradient of a piece, in the thread's scratch. */
+static const void *mean_of(const struct store *store, uint32_t thread, const struct shard *shard,
+    uint64_t start, size_t length)
+{
+    char *mean = store->scratch[thread]->sum;
+    store->isa->mean[shard->spec.dtype](mean, shard->sums + start * shard->sum_bytes,
+        (double)atomic_load(&shard->step->contributions), length);
+    return mean;
+}
+
 static void apply_segment(struct store *store, uint32_t thread, struct shard *shard,
     const struct change *change, uint64_t start, size_t length)
 {
@@ -239,10 +235,8 @@ static void apply_segment(struct store *store, uint32_t thread, struct shard *sh
     const char *sums = shard->sums + start * shard->sum_bytes;
     char *rows = shard->rows + start * shard->element_bytes;
     if (change->kind == PUSH_UPDATE) {
-        char *mean = store->scratch[thread]->sum;
-        double contributions = (double)atomic_load(&shard->step->contributions);
-        store->isa->mean[dtype](mean, sums, contributions, length);
-        change_run(store, shard, change, start, mean, length);
+        change_run(
+            store, shard, change, start, mean_of(store, thread, shard, start, length), length);
     } else if (change->kind == PUSH_ADD) {
         store->isa->add_sum[dtype](rows, sums, length);
     } else {
@@ -260,6 +254,8 @@ void step_redo_end(struct shard *shard, const struct kept_journal *journal)
     atomic_store(&step->dense, 0);
     store_point();
     atomic_store(&step->progress, 0);
+    store_point();
+    atomic_store(&step->trust, 0);
     store_point();
     atomic_store(&step->count, 0);
     store_point();
@@ -312,12 +308,41 @@ static bool apply_piece(
     return true;
 }
 
+/* Under the lock but between pieces. Of one that was begun it is known. */
+static double step_trust(struct store *store, uint32_t thread, struct shard *shard)
+{
+    struct kept_step *step = shard->step;
+    double kept = store_double(atomic_load(&step->trust));
+    if (kept != 0 || atomic_load(&step->progress) != 0 ||
+        !trust_is_wanted(shard, (enum push_kind)atomic_load(&step->kind))) {
+        return kept != 0 ? kept : 1;
+    }
+    struct trust trust = {0};
+    uint64_t count = atomic_load(&shard->kept->updates) + 1;
+    uint64_t *starts = store->scratch[thread]->starts;
+    struct piece piece = {.starts = starts};
+    for (choose_piece(shard, 0, starts, &piece); piece.segments != 0;
+         choose_piece(shard, piece.after, starts, &piece)) {
+        for (size_t i = 0; i < piece.segments; i++) {
+            trust_add(shard, count, starts[i],
+                mean_of(store, thread, shard, starts[i], piece.length), piece.length, &trust);
+        }
+        pthread_mutex_unlock(&shard->lock);
+        pthread_mutex_lock(&shard->lock);
+    }
+    store_point();
+    atomic_store(&step->trust, store_bits(trust_ratio(&trust)));
+    store_point();
+    return trust_ratio(&trust);
+}
+
 void step_apply(struct store *store, uint32_t thread, struct shard *shard)
 {
     struct kept_step *step = shard->step;
     pthread_mutex_lock(&shard->lock);
-    struct change change = change_of(shard, (enum push_kind)atomic_load(&step->kind), rate_of(step),
-        atomic_load(&shard->kept->updates) + 1);
+    double trust = step_trust(store, thread, shard);
+    struct change change = change_of(shard, (enum push_kind)atomic_load(&step->kind),
+        store_double(atomic_load(&step->rate)), atomic_load(&shard->kept->updates) + 1, trust);
     pthread_mutex_unlock(&shard->lock);
     bool more = true;
     while (more) {

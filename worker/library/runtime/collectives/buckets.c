@@ -280,6 +280,23 @@ static cadre_status wait_for_all(cadre_buckets *buckets, struct cadre_error *err
     return status;
 }
 
+cadre_status buckets_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_bucket_options *options,
+    struct cadre_error *error)
+{
+    cadre_buckets *buckets = NULL;
+    CADRE_TRY(begin(replica, op, tensors, count, options, &buckets, error));
+    cadre_status status = CADRE_OK;
+    for (size_t i = 0; i < count && status == CADRE_OK; i++) {
+        status = ready(buckets, i, error);
+    }
+    if (status != CADRE_OK) { /* what was started ends with the function */
+        buckets->open = false;
+        return status;
+    }
+    return wait_for_all(buckets, error);
+}
+
 void buckets_end(cadre_replica *replica)
 {
     if (replica->buckets != NULL) {

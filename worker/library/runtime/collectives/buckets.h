@@ -4,7 +4,13 @@
 #ifndef CADRE_RUNTIME_BUCKETS_H
 #define CADRE_RUNTIME_BUCKETS_H
 
-#include "cadre/replica.h"
+#include "cadre/buckets.h"
+#include "common/base/error.h"
+
+/* All of `tensors` in buckets at once: begun, started, waited for. */
+cadre_status buckets_reduce(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_bucket_options *options,
+    struct cadre_error *error);
 
 /* The replica's function has returned: what it began and did not wait for has ended; its
  * all-reduces are waited for as all started ones (collective_queue_end). */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cadre/collective.h"
+#include "cadre/sparse.h"
 #include "common/base/error.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/replica/collective_key.h"
@@ -72,10 +73,15 @@ cadre_status collective_enter(cadre_replica *replica, const struct step_call *ca
 cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
 
-/* cadre_all_reduce and cadre_broadcast. */
+/* cadre_all_reduce, cadre_all_reduce_sparse and cadre_broadcast. */
 cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     struct cadre_error *error);
+cadre_status collective_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
+    const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
+    struct cadre_error *error);
+/* INVALID_ARGUMENT: its values and indices, in memory of the host, are no sparse value together. */
+cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_error *error);
 cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error);
 

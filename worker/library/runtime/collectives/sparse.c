@@ -13,7 +13,7 @@
 #include "worker/library/runtime/collectives/collective_gather.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
-static cadre_status check(const cadre_sparse *sparse, struct cadre_error *error)
+cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_error *error)
 {
     char values[TENSOR_SHAPE_TEXT_BYTES];
     char indices[TENSOR_SHAPE_TEXT_BYTES];
@@ -85,7 +85,7 @@ static cadre_status reduce_here(cadre_replica *replica, cadre_reduce_op op,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
-    CADRE_TRY(check(input, error));
+    CADRE_TRY(collective_sparse_check(input, error));
     CADRE_TRY(all_reduce_dtype(op, input->values, 0, &dtype, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     int64_t rows = input->rows;
@@ -98,11 +98,12 @@ static cadre_status reduce_here(cadre_replica *replica, cadre_reduce_op op,
     return CADRE_OK;
 }
 
-static cadre_status all_reduce(cadre_replica *replica, cadre_reduce_op op,
+cadre_status collective_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error)
 {
     CADRE_TRY(step_require_here(replica, "cadre_all_reduce_sparse", error));
+    *ret_sparse = (cadre_sparse){0};
     cadre_tensor *parts[2] = {input->values, input->indices};
     cadre_tensor *copies[2];
     struct device *device = NULL;
@@ -147,7 +148,7 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
         *ret_sparse = (cadre_sparse){0};
     }
     if (status == CADRE_OK) {
-        status = all_reduce(replica, op, input, options, ret_sparse, &error);
+        status = collective_all_reduce_sparse(replica, op, input, options, ret_sparse, &error);
     }
     if (status != CADRE_OK) {
         step_refused(replica, &error);

@@ -39,6 +39,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         replica->digest = 0;
         replica->collective_failed.code = CADRE_OK;
         replica->apply.count = 0;
+        replica->apply.first = NULL;
     }
     atomic_store(&step->running, true);
 }

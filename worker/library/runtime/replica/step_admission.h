@@ -58,15 +58,21 @@ enum replica_doing {
     REPLICA_MEETS     /* in cadre_merge_call */
 };
 
-#define APPLY_MAX 8 /* functions of a replica in a step */
+#define APPLY_MAX 8 /* functions of a replica in a step that the program may ask for */
+
+/* What is called when the step counts. It lies still until the next step begins. */
+struct apply_call {
+    cadre_apply_function function;
+    void *user;
+    struct apply_call *next;
+};
 
 /* Of one replica, only touched by the thread that runs it, or while none does. */
 struct apply_list {
-    struct {
-        cadre_apply_function function;
-        void *user;
-    } calls[APPLY_MAX];
-    uint32_t count;
+    struct apply_call calls[APPLY_MAX]; /* of cadre_on_apply; others lie where they are made */
+    uint32_t count;                     /* of these */
+    struct apply_call *first;           /* of all, in order; NULL: none */
+    struct apply_call *last;
     bool running; /* one of them is being called */
 };
 

@@ -13,6 +13,7 @@
 #include "cadre/optimizer.h"
 #include "common/base/error.h"
 #include "common/model/limits.h"
+#include "worker/library/optimizer/rule.h"
 #include "worker/library/ps/partition.h"
 #include "worker/library/ps/store.h"
 #include "worker/library/runtime/crew/crew.h"
@@ -32,6 +33,15 @@
 struct checkpoint_reader;
 struct served_views;
 
+/* What stands in checkpoints of a variable: its value, its synchronous steps of each shard, and
+ * once it is trained what the optimizer remembers and how many updates each shard has had. */
+enum served_kind { SERVED_VALUE, SERVED_STEPS, SERVED_SLOT, SERVED_UPDATES };
+struct served_part {
+    cadre_variable *variable;
+    enum served_kind kind;
+    uint32_t slot; /* of SERVED_SLOT */
+};
+
 struct served_shard {
     uint32_t server;
     uint32_t number;                  /* in that server's store */
@@ -44,7 +54,8 @@ struct served {
     size_t row_bytes;
     uint64_t row_elements;
     struct partition_layout layout; /* a scalar is one row */
-    struct store_training training;
+    struct optimizer_rule rule;     /* on the chief, once it is trained; OPTIMIZER_NONE before */
+    bool restored;               /* its value came from a checkpoint, in which slots may be, too */
     struct served_shard *shards; /* [layout.shards] */
     struct served_views *views;
 };
@@ -56,6 +67,9 @@ struct served_variables {
     cadre_variable **list; /* in order of creation */
     uint32_t count;
     uint32_t capacity;
+    struct served_part *parts; /* of all, in the order in which they came */
+    uint32_t part_count;
+    uint32_t part_capacity;
     /* The chief's, of the thread that creates. */
     uint64_t placed;                  /* variables and shards so far: the round robin */
     bool unfinished;                  /* a creation failed half way: shards may not be zero */
@@ -114,24 +128,22 @@ cadre_status served_versions(
 cadre_status served_require(const cadre_variable *variable, const char *function,
     const char *instead, struct cadre_error *error);
 
-/* What the optimizer remembers of each element: 0 to 2 numbers. */
-uint32_t training_slots(const struct store_training *training);
-/* "momentum", "accumulator", "m", "v": in checkpoints, behind the name. slot < training_slots. */
-const char *training_slot_name(const struct store_training *training, uint32_t slot);
-/* What a variable stands as in checkpoints: its value, its slots, how many updates each shard has
- * seen (of an optimizer with slots), how many synchronous steps. */
-enum served_part { PART_VALUE, PART_SLOT, PART_UPDATES, PART_STEPS, PART_NONE };
-/* Part `part` in order, from 0; `ret_slot` where it is one. PART_NONE: behind the last. */
-enum served_part served_part(
-    const struct store_training *training, uint32_t part, uint32_t *ret_slot);
-uint32_t served_parts(const struct store_training *training);
-/* "w", "w/m", ...: as that part of variable `name` is called there. */
-const char *served_part_name(const char *name, const struct store_training *training, uint32_t part,
-    char ret_name[SAFETENSORS_NAME_BYTES]);
+/* --- what stands in checkpoints: any thread --- */
 
-/* What a program asked for, with the defaults. INVALID_ARGUMENT names the field. */
-cadre_status training_of(const cadre_optimizer *optimizer, cadre_dtype dtype,
-    struct store_training *ret_training, struct cadre_error *error);
+/* Adds the value and steps of a new variable, or all that its optimizer has. RESOURCE_EXHAUSTED. */
+cadre_status served_parts_add(cadre_variable *variable, bool trained, struct cadre_error *error);
+/* False: there is none. In order; none ever goes, or moves. */
+bool served_part_at(struct served_variables *all, uint32_t i, struct served_part *ret_part);
+/* "w", "w/steps", "w/m", "w/updates", ...: as that part is called there. */
+const char *served_part_name(const struct served_part *part, char ret_name[SAFETENSORS_NAME_BYTES]);
+/* ALREADY_EXISTS: something else stands there under the name of a part that would be added. */
+cadre_status served_parts_check(const struct cadre_strategy *strategy, const char *name,
+    const struct optimizer_rule *rule, struct cadre_error *error);
+
+/* On the chief: gives its shards the rule, once, and slots what a checkpoint has of them. Elsewhere
+ * the chief has, and nothing is done. INVALID_ARGUMENT, ALREADY_EXISTS (another rule). */
+cadre_status served_train(
+    cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error);
 
 extern const struct streamed_ops served_streamed_ops; /* served_stream.c */
 

@@ -25,7 +25,6 @@ struct creation {
     struct served_variables *all;
     const struct variable_plan *plan;
     uint64_t shards;
-    struct store_training training;
 };
 
 /* --- what may be created --- */
@@ -40,19 +39,7 @@ static cadre_status check_name(const struct creation *creation, struct cadre_err
             "', which is kept for Cadre itself; give the variable another one",
             name);
     }
-    for (uint32_t i = 1; i < served_parts(&creation->training); i++) {
-        char part[SAFETENSORS_NAME_BYTES];
-        served_part_name(name, &creation->training, i, part);
-        if (variable_known(creation->plan->strategy, part) != NULL ||
-            registered_stands_as(creation->plan->strategy, part) ||
-            streamed_stands_as(creation->plan->strategy, part)) {
-            return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-                "variable '%s' would stand in checkpoints as '%s' too, and something else does "
-                "already; give it another name",
-                name, part);
-        }
-    }
-    return CADRE_OK;
+    return served_parts_check(creation->plan->strategy, name, NULL, error);
 }
 
 static cadre_status check_creation(struct creation *creation, struct cadre_error *error)
@@ -67,7 +54,6 @@ static cadre_status check_creation(struct creation *creation, struct cadre_error
             "one; use CADRE_PLACEMENT_REPLICAS, where it is the chief's own",
             plan->name, on_read ? "be combined when read" : "hold strings");
     }
-    CADRE_TRY(training_of(&plan->options->optimizer, plan->dtype, &creation->training, error));
     CADRE_TRY(check_name(creation, error));
     cadre_status status =
         tensor_shape_check(plan->dtype, plan->rank, plan->dims, &count, &bytes, error);
@@ -174,8 +160,7 @@ static cadre_status create_shards(cadre_variable *variable, struct cadre_error *
         specs[i] = (struct store_spec){.shard = (uint32_t)i,
             .dtype = variable->dtype,
             .rows = partition_rows(variable->served->layout, i),
-            .row_elements = variable->served->row_elements,
-            .training = variable->served->training};
+            .row_elements = variable->served->row_elements};
         memcpy(specs[i].name, variable->name, sizeof variable->name);
         requests[i] = (struct request){.kind = REQUEST_CREATE,
             .server = variable->served->shards[i].server,
@@ -204,6 +189,7 @@ static cadre_status make_whole(
     bool restored = false;
     CADRE_TRY(create_shards(variable, error));
     CADRE_TRY(served_restore(creation->plan->strategy, variable, &restored, error));
+    variable->served->restored = restored;
     if (!restored) {
         CADRE_TRY(served_initialize(variable, &creation->plan->options->initializer, error));
     }
@@ -227,7 +213,6 @@ static cadre_status create(
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    variable->served->training = creation->training;
     place(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {
@@ -238,6 +223,7 @@ static cadre_status create(
         return status;
     }
     CADRE_TRY(served_add(all, &variable, error));
+    CADRE_TRY(served_parts_add(variable, false, error));
     all->streamed.ops = &served_streamed_ops;
     strategy->state_part->streamed = &all->streamed;
     *ret_variable = variable;

@@ -35,6 +35,7 @@ static const struct variable_elsewhere on_servers = {.create = served_create,
     .shard = shard_of,
     .read = served_read,
     .push = served_push,
+    .train = served_train,
     .in_closure = in_closure,
     .free = served_free};
 
@@ -70,6 +71,7 @@ void served_end(struct crew_state *crew)
     checkpoint_reader_close(all->reader);
     pthread_mutex_destroy(&all->lock);
     free(all->list);
+    free(all->parts);
     free(all);
     crew->served = NULL;
 }

@@ -9,7 +9,6 @@
 #define MAGIC       0x50524443u /* "CDRP" */
 #define VERSION     2u
 #define HEAD_BYTES  20u
-#define TRAIN_BYTES (2u * 4u + 6u * 8u)
 #define SHARD_BYTES 8u
 
 /* --- numbers --- */
@@ -48,42 +47,15 @@ static uint64_t take(struct note_cursor *cursor, size_t bytes)
     return value;
 }
 
-static void put_real(struct note_cursor *cursor, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    put(cursor, bits, 8);
-}
-
-static double take_real(struct note_cursor *cursor)
-{
-    uint64_t bits = take(cursor, 8);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* --- encoding --- */
-
-static void put_training(struct note_cursor *cursor, const struct store_training *training)
-{
-    put(cursor, (uint64_t)training->optimizer, 4);
-    put(cursor, training->nesterov ? 1 : 0, 4);
-    put_real(cursor, training->rate);
-    put_real(cursor, training->momentum);
-    put_real(cursor, training->initial);
-    put_real(cursor, training->beta1);
-    put_real(cursor, training->beta2);
-    put_real(cursor, training->epsilon);
-}
 
 cadre_status served_note_encode(
     const cadre_variable *variable, void **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
     CADRE_ASSERT(variable->served->layout.shards > 0);
     CADRE_ASSERT(variable->rank <= CADRE_RANK_MAX);
-    size_t size = HEAD_BYTES + variable->rank * 8 + TRAIN_BYTES + 8 +
-                  (size_t)variable->served->layout.shards * SHARD_BYTES;
+    size_t size =
+        HEAD_BYTES + variable->rank * 8 + 8 + (size_t)variable->served->layout.shards * SHARD_BYTES;
     uint8_t *bytes = malloc(size);
     *ret_bytes = bytes;
     *ret_size = size;
@@ -100,7 +72,6 @@ cadre_status served_note_encode(
     for (uint32_t axis = 0; axis < variable->rank; axis++) {
         put(&cursor, (uint64_t)variable->dims[axis], 8);
     }
-    put_training(&cursor, &variable->served->training);
     put(&cursor, variable->served->layout.shards, 8);
     for (uint64_t shard = 0; shard < variable->served->layout.shards; shard++) {
         put(&cursor, variable->served->shards[shard].server, 4);
@@ -116,21 +87,6 @@ static cadre_status damaged(const char *name, const char *what, struct cadre_err
 {
     return cadre_error_set(
         error, CADRE_DATA_LOSS, "what ps 0 noted of variable '%s' cannot be read: %s", name, what);
-}
-
-static bool take_training(struct note_cursor *cursor, struct store_training *ret_training)
-{
-    uint64_t optimizer = take(cursor, 4);
-    ret_training->optimizer =
-        optimizer <= STORE_ADAM ? (enum store_optimizer)optimizer : STORE_NO_OPTIMIZER;
-    ret_training->nesterov = take(cursor, 4) != 0;
-    ret_training->rate = take_real(cursor);
-    ret_training->momentum = take_real(cursor);
-    ret_training->initial = take_real(cursor);
-    ret_training->beta1 = take_real(cursor);
-    ret_training->beta2 = take_real(cursor);
-    ret_training->epsilon = take_real(cursor);
-    return optimizer <= STORE_ADAM;
 }
 
 static bool take_shards(struct note_cursor *cursor, struct served *served)
@@ -150,7 +106,6 @@ cadre_status served_note_decode(struct served_variables *all, const char *name, 
     size_t size, cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct note_cursor cursor = {.from = bytes, .left = size};
-    struct store_training training = {0};
     cadre_variable_options options = {0};
     struct variable_plan plan = {.name = name, .options = &options};
     int64_t dims[CADRE_RANK_MAX];
@@ -169,15 +124,13 @@ cadre_status served_note_decode(struct served_variables *all, const char *name, 
     for (uint32_t axis = 0; axis < plan.rank; axis++) {
         dims[axis] = (int64_t)take(&cursor, 8);
     }
-    bool good = take_training(&cursor, &training);
     uint64_t shards = take(&cursor, 8);
     uint64_t rows = plan.rank == 0 ? 1 : (uint64_t)dims[0];
-    if (!good || cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
+    if (cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
         cursor.left / SHARD_BYTES != shards || cursor.left % SHARD_BYTES != 0) {
         return damaged(name, "its parts do not fit together", error);
     }
     CADRE_TRY(served_new(all, &plan, shards, ret_variable, error));
-    (*ret_variable)->served->training = training;
     if (!take_shards(&cursor, (*ret_variable)->served)) {
         variable_free(*ret_variable);
         *ret_variable = NULL;

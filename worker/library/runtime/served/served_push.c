@@ -24,11 +24,6 @@ static cadre_status check_kind(
             "%d is no way to change variable '%s'; use one of enum cadre_assignment", (int)how,
             variable->name);
     }
-    if (how == CADRE_ASSIGN_UPDATE && variable->served->training.optimizer == STORE_NO_OPTIMIZER) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' was created without an optimizer; assign it, or create it with one",
-            variable->name);
-    }
     if ((how == CADRE_ASSIGN_ADD || how == CADRE_ASSIGN_SUB) && variable->dtype == CADRE_BOOL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s' holds truth values: nothing can be added to it, only assigned",

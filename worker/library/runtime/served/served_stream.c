@@ -18,39 +18,30 @@ static struct served_variables *of(struct streamed *streamed)
 
 static uint32_t count(struct streamed *streamed)
 {
+    struct served_part part;
     uint32_t total = 0;
-    const cadre_variable *variable;
-    for (uint32_t i = 0; (variable = served_at(of(streamed), i)) != NULL; i++) {
-        total += served_parts(&variable->served->training);
+    while (served_part_at(of(streamed), total, &part)) {
+        total++;
     }
     return total;
 }
 
-/* The variable of tensor i, and which part of it that is. */
-static cadre_variable *find(struct streamed *streamed, uint32_t i, uint32_t *ret_part)
+/* i < count. */
+static struct served_part find(struct streamed *streamed, uint32_t i)
 {
-    cadre_variable *variable;
-    for (uint32_t at = 0; (variable = served_at(of(streamed), at)) != NULL; at++) {
-        uint32_t parts = served_parts(&variable->served->training);
-        if (i < parts) {
-            *ret_part = i;
-            return variable;
-        }
-        i -= parts;
-    }
-    CADRE_ASSERT(false);
-    return NULL;
+    struct served_part part = {0};
+    bool found = served_part_at(of(streamed), i, &part);
+    CADRE_ASSERT(found);
+    return part;
 }
 
 static void describe(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry)
 {
-    uint32_t part = 0;
-    const cadre_variable *variable = find(streamed, i, &part);
+    const struct served_part part = find(streamed, i);
+    const cadre_variable *variable = part.variable;
     *ret_entry = (struct safetensors_entry){0};
-    uint32_t slot = 0;
-    enum served_part kind = served_part(&variable->served->training, part, &slot);
-    served_part_name(variable->name, &variable->served->training, part, ret_entry->name);
-    if (kind == PART_UPDATES || kind == PART_STEPS) { /* a count for each shard */
+    served_part_name(&part, ret_entry->name);
+    if (part.kind == SERVED_UPDATES || part.kind == SERVED_STEPS) { /* a count for each shard */
         ret_entry->dtype = CADRE_I64;
         ret_entry->rank = 1;
         ret_entry->dims[0] = (int64_t)variable->served->layout.shards;
@@ -65,10 +56,7 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
 
 static bool is_part(struct streamed *streamed, uint32_t i)
 {
-    uint32_t part = 0;
-    uint32_t slot = 0;
-    const cadre_variable *variable = find(streamed, i, &part);
-    return served_part(&variable->served->training, part, &slot) != PART_VALUE;
+    return find(streamed, i).kind != SERVED_VALUE;
 }
 
 /* --- reading --- */
@@ -124,29 +112,32 @@ static cadre_status read_counts(cadre_variable *variable, bool steps, streamed_s
 static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_sink *sink,
     void *user, struct cadre_error *error)
 {
-    uint32_t part = 0;
-    cadre_variable *variable = find(streamed, i, &part);
-    struct request like = {.kind = REQUEST_PULL};
-    switch (served_part(&variable->served->training, part, &like.slot)) {
-    case PART_VALUE:
-        return read_rows(variable, &like, sink, user, error);
-    case PART_SLOT:
+    const struct served_part part = find(streamed, i);
+    struct request like = {.kind = REQUEST_PULL, .slot = part.slot};
+    switch (part.kind) {
+    case SERVED_VALUE:
+        return read_rows(part.variable, &like, sink, user, error);
+    case SERVED_SLOT:
         like.kind = REQUEST_SLOT;
-        return read_rows(variable, &like, sink, user, error);
-    case PART_UPDATES:
-        return read_counts(variable, false, sink, user, error);
+        return read_rows(part.variable, &like, sink, user, error);
+    case SERVED_UPDATES:
+        return read_counts(part.variable, false, sink, user, error);
     default:
-        return read_counts(variable, true, sink, user, error);
+        return read_counts(part.variable, true, sink, user, error);
     }
 }
 
 static cadre_status take(struct streamed *streamed, const struct cadre_strategy *strategy,
     uint32_t i, struct cadre_error *error)
 {
-    uint32_t part = 0;
-    bool restored = false;
-    CADRE_TRY(served_restore(strategy, find(streamed, i, &part), &restored, error));
-    CADRE_ASSERT(part == 0 && restored);
+    const struct served_part part = find(streamed, i);
+    struct served *served = part.variable->served;
+    CADRE_ASSERT(part.kind == SERVED_VALUE);
+    CADRE_TRY(served_restore(strategy, part.variable, &served->restored, error));
+    CADRE_ASSERT(served->restored);
+    if (served->rule.kind != OPTIMIZER_NONE) {
+        CADRE_TRY(served_restore_slots(part.variable, &served->rule, error));
+    }
     return CADRE_OK;
 }
 
@@ -179,7 +170,7 @@ static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
 {
     const cadre_variable *variable;
     bool told = true;
-    *ret_stamp = 0;
+    *ret_stamp = count(streamed); /* one that is trained has more */
     for (uint32_t i = 0; told && (variable = served_at(of(streamed), i)) != NULL; i++) {
         told = stamp_of(variable, ret_stamp);
     }

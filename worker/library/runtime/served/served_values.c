@@ -16,6 +16,9 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
+#define STEPS   "steps"
+#define UPDATES "updates"
+
 /* --- pieces --- */
 
 /* Fills `values` with rows of the variable; they are zero before. Then they are sent as `like`
@@ -115,14 +118,20 @@ static cadre_status find_entry(struct checkpoint_reader *reader, const cadre_var
     return CADRE_OK;
 }
 
+static const struct safetensors_entry *part_of(struct checkpoint_reader *reader,
+    const cadre_variable *variable, const char *part, char ret_name[SAFETENSORS_NAME_BYTES])
+{
+    snprintf(ret_name, SAFETENSORS_NAME_BYTES, "%s/%s", variable->name, part);
+    return checkpoint_reader_find(reader, ret_name);
+}
+
 /* "<name>/updates" or "<name>/steps": what the shards that were had. *ret_counts, one for each, is
  * to be freed. */
 static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_variable *variable,
-    uint32_t part, int64_t **ret_counts, uint64_t *ret_shards, struct cadre_error *error)
+    const char *part, int64_t **ret_counts, uint64_t *ret_shards, struct cadre_error *error)
 {
     char name[SAFETENSORS_NAME_BYTES];
-    const struct safetensors_entry *entry = checkpoint_reader_find(
-        reader, served_part_name(variable->name, &variable->served->training, part, name));
+    const struct safetensors_entry *entry = part_of(reader, variable, part, name);
     uint64_t rows = variable->served->layout.rows;
     if (entry == NULL || entry->dtype != CADRE_I64 || entry->rank != 1 || entry->dims[0] < 1 ||
         ((uint64_t)entry->dims[0] > rows && entry->dims[0] > 1)) {
@@ -154,15 +163,14 @@ static uint64_t count_of(
     return most;
 }
 
-/* The counts alone, with no rows, after the slots themselves. */
+/* The counts alone, with no rows, after the slots themselves: STEPS or UPDATES. */
 static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_variable *variable,
-    uint32_t part, struct cadre_error *error)
+    const char *part, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *counts = NULL;
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     uint64_t shards = 0;
-    uint32_t slot = 0;
-    bool steps = served_part(&variable->served->training, part, &slot) == PART_STEPS;
+    bool steps = strcmp(part, STEPS) == 0;
     CADRE_TRY(read_counts(reader, variable, part, &counts, &shards, error));
     requests = calloc((size_t)variable->served->layout.shards, sizeof *requests);
     if (requests == NULL) {
@@ -180,15 +188,6 @@ static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_varia
     return served_send(variable, requests, (size_t)variable->served->layout.shards, error);
 }
 
-/* Checkpoints that others wrote need not have counted steps: then they begin at 0. */
-static bool has_steps(
-    struct checkpoint_reader *reader, const cadre_variable *variable, uint32_t part)
-{
-    char name[SAFETENSORS_NAME_BYTES];
-    served_part_name(variable->name, &variable->served->training, part, name);
-    return checkpoint_reader_find(reader, name) != NULL;
-}
-
 static cadre_status restore_value(
     struct checkpoint_reader *reader, cadre_variable *variable, struct cadre_error *error)
 {
@@ -197,39 +196,24 @@ static cadre_status restore_value(
     return send_pieces(variable, &assigning, fill_saved, &saved, error);
 }
 
+/* Checkpoints that others wrote need not have counted steps: then they begin at 0. */
 static cadre_status restore_from(
     struct checkpoint_reader *reader, cadre_variable *variable, struct cadre_error *error)
 {
-    struct saved saved = {.reader = reader};
-    uint32_t slots = training_slots(&variable->served->training);
+    char name[SAFETENSORS_NAME_BYTES];
     CADRE_TRY(restore_value(reader, variable, error));
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        const struct request like = {.kind = REQUEST_SET_SLOT, .slot = slot};
-        CADRE_TRY(find_entry(reader, variable,
-            training_slot_name(&variable->served->training, slot), &saved.entry, error));
-        CADRE_TRY(send_pieces(variable, &like, fill_saved, &saved, error));
-    }
-    if (slots > 0) {
-        CADRE_TRY(restore_counts(reader, variable, slots + 1, error));
-    }
-    uint32_t last = served_parts(&variable->served->training) - 1;
-    return has_steps(reader, variable, last) ? restore_counts(reader, variable, last, error)
-                                             : CADRE_OK;
+    return part_of(reader, variable, STEPS, name) != NULL
+               ? restore_counts(reader, variable, STEPS, error)
+               : CADRE_OK;
 }
 
-/* What the program takes values from. An optimizer that is not in it begins anew. */
+/* What the program takes values from. */
 static cadre_status take_value(
     struct restoration *restoration, cadre_variable *variable, struct cadre_error *error)
 {
     struct checkpoint_reader *reader;
-    char slot[SAFETENSORS_NAME_BYTES];
-    uint32_t slots = training_slots(&variable->served->training);
     CADRE_TRY(restoration_reader(restoration, &reader, error));
-    snprintf(slot, sizeof slot, "%s/%s", variable->name,
-        slots == 0 ? "" : training_slot_name(&variable->served->training, 0));
-    bool whole = slots > 0 && restoration_find(restoration, slot) != NULL;
-    cadre_status status =
-        whole ? restore_from(reader, variable, error) : restore_value(reader, variable, error);
+    cadre_status status = restore_from(reader, variable, error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", restoration->path);
 }
 
@@ -259,4 +243,50 @@ cadre_status served_restore(const struct cadre_strategy *strategy, cadre_variabl
     }
     *ret_restored = status == CADRE_OK;
     return status == CADRE_OK ? CADRE_OK : restore_failed(path, status, error);
+}
+
+/* --- what an optimizer remembers --- */
+
+static cadre_status restore_slots(struct checkpoint_reader *reader, cadre_variable *variable,
+    const struct optimizer_rule *rule, struct cadre_error *error)
+{
+    struct saved saved = {.reader = reader};
+    char name[SAFETENSORS_NAME_BYTES];
+    for (uint32_t slot = 0; slot < optimizer_slots(rule); slot++) {
+        const struct request like = {.kind = REQUEST_SET_SLOT, .slot = slot};
+        CADRE_TRY(
+            find_entry(reader, variable, optimizer_slot_name(rule, slot), &saved.entry, error));
+        CADRE_TRY(send_pieces(variable, &like, fill_saved, &saved, error));
+    }
+    bool counted = optimizer_counts(rule) || part_of(reader, variable, UPDATES, name) != NULL;
+    return counted ? restore_counts(reader, variable, UPDATES, error) : CADRE_OK;
+}
+
+cadre_status served_restore_slots(
+    cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
+{
+    const struct cadre_strategy *strategy = variable->strategy;
+    struct restoration *restoration = strategy->state_part->restoration;
+    char first[SAFETENSORS_NAME_BYTES];
+    if (!variable->served->restored) {
+        return CADRE_OK;
+    }
+    snprintf(first, sizeof first, "%s/%s", variable->name,
+        optimizer_slots(rule) > 0 ? optimizer_slot_name(rule, 0) : UPDATES);
+    if (restoration_find(restoration, variable->name) == NULL) {
+        const char *path = strategy->environment->restore_path;
+        struct checkpoint_reader *reader = variable->served->all->reader;
+        bool may_lack = strategy->state != STATE_RESTORES || optimizer_slots(rule) == 0;
+        cadre_status status = may_lack && checkpoint_reader_find(reader, first) == NULL
+                                  ? CADRE_OK
+                                  : restore_slots(reader, variable, rule, error);
+        return status == CADRE_OK ? CADRE_OK : restore_failed(path, status, error);
+    }
+    struct checkpoint_reader *reader;
+    if (restoration_find(restoration, first) == NULL) { /* one that is not in it begins anew */
+        return CADRE_OK;
+    }
+    CADRE_TRY(restoration_reader(restoration, &reader, error));
+    cadre_status status = restore_slots(reader, variable, rule, error);
+    return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "%s", restoration->path);
 }

@@ -52,7 +52,11 @@ cadre_status first_value_evaluate(
 {
     value->own = (struct cadre_error){0};
     if (value->restored) {
-        return evaluate_restored(variable, value, values);
+        cadre_status status = evaluate_restored(variable, value, values);
+        if (status != CADRE_NOT_FOUND || !value->may_lack) {
+            return status;
+        }
+        value->own = (struct cadre_error){0};
     }
     if (variable->dtype == CADRE_STRING) {
         return CADRE_OK; /* begins empty */

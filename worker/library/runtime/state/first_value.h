@@ -13,6 +13,7 @@ struct restoration;
 
 struct first_value {
     const cadre_initializer *initializer;
+    bool may_lack;            /* a checkpoint may not hold it: then it begins anew */
     struct restoration *from; /* holds it; NULL: another place does */
     bool restored;            /* it is what a checkpoint holds */
     cadre_tensor *strings;    /* owned; of a variable of strings that is restored, at the first task

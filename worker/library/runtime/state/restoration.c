@@ -333,6 +333,9 @@ static bool is_alike(const struct restored_tensor *held, const struct state_tens
     if (held->dtype != tensor->dtype) {
         return false;
     }
+    if (tensor->counts) {
+        return held->rank == 1 && held->dims[0] > 0;
+    }
     if (held->dtype == CADRE_STRING) {
         int64_t count = 1;
         for (uint32_t i = 0; i < tensor->rank; i++) {
@@ -380,7 +383,7 @@ cadre_status restoration_read(struct restoration *restoration, const struct stat
     CADRE_TRY(restoration_reader(restoration, &reader, error));
     cadre_status status = restore_entry(reader, tensor, &entry, error);
     if (status == CADRE_OK) {
-        status = checkpoint_reader_read(reader, entry, 0, into, tensor->bytes, error);
+        status = restore_read(reader, entry, tensor, into, error);
     }
     return status == CADRE_OK ? CADRE_OK : failed(restoration->path, status, error);
 }

@@ -69,6 +69,11 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
         return cadre_error_set(
             error, CADRE_NOT_FOUND, "it holds no '%s', which the program wants", tensor->name);
     }
+    bool counts =
+        tensor->counts && entry->dtype == tensor->dtype && entry->rank == 1 && entry->dims[0] > 0;
+    if (counts) {
+        return CADRE_OK;
+    }
     if (entry->dtype != tensor->dtype || entry->rank != tensor->rank ||
         memcmp(entry->dims, tensor->dims, entry->rank * sizeof entry->dims[0]) != 0) {
         char is[TENSOR_SHAPE_TEXT_BYTES];
@@ -79,6 +84,30 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
             tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, wanted));
     }
     return CADRE_OK;
+}
+
+/* Of counts, such as parameter servers keep one for each shard, the largest. */
+static cadre_status largest(struct checkpoint_reader *reader, const struct safetensors_entry *entry,
+    int64_t *ret_most, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT int64_t *counts = malloc(entry->bytes);
+    if (counts == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the counts '%s'", entry->name);
+    }
+    CADRE_TRY(checkpoint_reader_read(reader, entry, 0, counts, entry->bytes, error));
+    *ret_most = counts[0];
+    for (size_t i = 1; i < entry->bytes / sizeof counts[0]; i++) {
+        *ret_most = counts[i] > *ret_most ? counts[i] : *ret_most;
+    }
+    return CADRE_OK;
+}
+
+cadre_status restore_read(struct checkpoint_reader *reader, const struct safetensors_entry *entry,
+    const struct state_tensor *tensor, void *into, struct cadre_error *error)
+{
+    return tensor->counts ? largest(reader, entry, into, error)
+                          : checkpoint_reader_read(reader, entry, 0, into, tensor->bytes, error);
 }
 
 cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error)
@@ -96,8 +125,7 @@ cadre_status restore_tensor(struct cadre_strategy *strategy, const struct state_
     CADRE_ASSERT(strategy->state_part->restoring != NULL);
     cadre_status status = restore_entry(strategy->state_part->restoring, tensor, &entry, error);
     if (status == CADRE_OK) {
-        status = checkpoint_reader_read(
-            strategy->state_part->restoring, entry, 0, into, tensor->bytes, error);
+        status = restore_read(strategy->state_part->restoring, entry, tensor, into, error);
     }
     return status == CADRE_OK ? CADRE_OK
                               : restore_failed(strategy->environment->restore_path, status, error);

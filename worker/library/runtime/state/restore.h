@@ -22,6 +22,10 @@ void restore_close(struct cadre_strategy *strategy);
 cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_tensor *tensor,
     const struct safetensors_entry **ret_entry, struct cadre_error *error);
 
+/* Its value, from where it lies. */
+cadre_status restore_read(struct checkpoint_reader *reader, const struct safetensors_entry *entry,
+    const struct state_tensor *tensor, void *into, struct cadre_error *error);
+
 /* Names the checkpoint in the error, and another one beside it that is whole when it is damaged. */
 cadre_status restore_failed(const char *path, cadre_status status, struct cadre_error *error);
 

@@ -37,7 +37,8 @@ struct state_tensor state_tensor_of(const cadre_variable *variable)
         .rank = variable->rank,
         .data = variable_data(variable),
         .device = variable->host != NULL ? variable->components[0].device : NULL,
-        .bytes = variable->bytes};
+        .bytes = variable->bytes,
+        .counts = variable->counts};
     snprintf(tensor.name, sizeof tensor.name, "%s", variable->name);
     memcpy(tensor.dims, variable->dims, sizeof tensor.dims);
     return tensor;

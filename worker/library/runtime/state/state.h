@@ -30,6 +30,7 @@ struct state_tensor {
     const void *data;      /* the first local replica's; NULL: of strings */
     struct device *device; /* in whose memory that is; NULL: the host's */
     size_t bytes;
+    bool counts; /* in a file it is i64 [n], and the largest counts; n may be another than 1 */
 };
 
 /* That of a variable, which the strategy need not have yet. */

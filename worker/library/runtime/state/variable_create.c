@@ -118,12 +118,6 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
     CADRE_TRY(check_options(name, plan->dtype, plan->options, error));
     CADRE_TRY(colocate_with(plan, &with, error));
     CADRE_TRY(variable_is_elsewhere(plan, &elsewhere, error));
-    if (!elsewhere && plan->options->optimizer.kind != CADRE_OPTIMIZER_NONE) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' has an optimizer, and lies on no parameter server, which would be what "
-            "applies it; leave it out",
-            name);
-    }
     return strategy == NULL ? CADRE_OK : variable_name_check(strategy, name, error);
 }
 
@@ -253,12 +247,13 @@ static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
 static cadre_status initialize(
     const struct variable_plan *plan, cadre_variable *variable, struct cadre_error *error)
 {
+    cadre_strategy *strategy = plan->strategy;
     cadre_status status = CADRE_OK;
     cadre_strategy *strategy = plan->strategy;
     struct sharing sharing = {.variable = variable,
         .plan = plan,
         .nth = strategy->variables->created,
-        .value = {.initializer = &plan->options->initializer},
+        .value = {.initializer = &plan->options->initializer, .may_lack = plan->may_lack},
         .replicas = strategy->replica_count};
     CADRE_TRY(first_value_find(variable, &sharing.value, error));
     if (strategy->variables->count == 0) {
@@ -417,8 +412,8 @@ static cadre_status create_in_closure(
                      : plain_create(&own, ret_variable, error);
 }
 
-static cadre_status create(
-    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+cadre_status variable_create(const struct variable_plan *plan, const char *function,
+    cadre_variable **ret_variable, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
     const struct variable_elsewhere *elsewhere = variable_elsewhere();
@@ -431,9 +426,8 @@ static cadre_status create(
     if (replica != NULL && placed.strategy != NULL) {
         return create_asked(replica, &placed, ret_variable, error);
     }
-    CADRE_TRY(plan->strategy == NULL
-                  ? context_require_cross("cadre_variable_create", error)
-                  : strategy_enter(plan->strategy, "cadre_variable_create", &call, error));
+    CADRE_TRY(plan->strategy == NULL ? context_require_cross(function, error)
+                                     : strategy_enter(plan->strategy, function, &call, error));
     CADRE_TRY(variable_check_plan(&placed, error));
     return placed.strategy == NULL ? plain_create(&placed, ret_variable, error)
                                    : create_across(&placed, ret_variable, error);
@@ -454,7 +448,7 @@ cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name, c
     cadre_status status = argument_require(ret_variable, __func__, "ret_variable", &error);
     if (status == CADRE_OK) {
         *ret_variable = NULL;
-        status = create(&plan, ret_variable, &error);
+        status = variable_create(&plan, __func__, ret_variable, &error);
     }
     return border(status, &error);
 }

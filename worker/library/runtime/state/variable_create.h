@@ -15,6 +15,10 @@ cadre_status variable_require_kept(
  * that has begun. */
 cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error);
 
+/* All of cadre_variable_create, called by the public `function`: plan->strategy is the scope. */
+cadre_status variable_create(const struct variable_plan *plan, const char *function,
+    cadre_variable **ret_variable, struct cadre_error *error);
+
 /* Creates a variable that passed that check in its strategy. Collective, but of a task that is
  * warm. */
 cadre_status variable_create_in(

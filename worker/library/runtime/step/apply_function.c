@@ -13,7 +13,7 @@ static void run_replica(uint32_t local, void *user)
 {
     const cadre_strategy *strategy = user;
     cadre_replica *replica = &strategy->replicas[local];
-    if (replica->apply.count == 0) {
+    if (replica->apply.first == NULL) {
         return;
     }
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
@@ -22,8 +22,10 @@ static void run_replica(uint32_t local, void *user)
     participants_bind(strategy, replica, &ignored);
     context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
-    for (uint32_t i = 0; i < replica->apply.count; i++) {
-        replica->apply.calls[i].function(replica, replica->apply.calls[i].user);
+    const struct apply_call *next = NULL;
+    for (const struct apply_call *call = replica->apply.first; call != NULL; call = next) {
+        next = call->next;
+        call->function(replica, call->user);
     }
     replica->apply.running = false;
     context_replica_leave();
@@ -33,13 +35,27 @@ void apply_run(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
-        if (strategy->replicas[i].apply.count > 0) {
+        if (strategy->replicas[i].apply.first != NULL) {
             atomic_store(&strategy->step.running, true); /* for other threads it is one */
             replica_pool_run(strategy->pool, run_replica, strategy);
             atomic_store(&strategy->step.running, false);
             return;
         }
     }
+}
+
+void apply_add(cadre_replica *replica, struct apply_call *call)
+{
+    struct apply_list *list = &replica->apply;
+    CADRE_ASSERT(replica->active);
+    CADRE_ASSERT(call->function != NULL);
+    call->next = NULL;
+    if (list->first == NULL) {
+        list->first = call;
+    } else {
+        list->last->next = call;
+    }
+    list->last = call;
 }
 
 static cadre_status add(
@@ -54,9 +70,10 @@ static cadre_status add(
             "cadre_on_apply was called more than %d times in a step; let one function do more",
             APPLY_MAX);
     }
-    replica->apply.calls[replica->apply.count].function = function;
-    replica->apply.calls[replica->apply.count].user = user;
-    replica->apply.count++;
+    struct apply_call *call = &replica->apply.calls[replica->apply.count++];
+    call->function = function;
+    call->user = user;
+    apply_add(replica, call);
     return CADRE_OK;
 }
 

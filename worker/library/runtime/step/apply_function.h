@@ -6,7 +6,11 @@
 #ifndef CADRE_RUNTIME_APPLY_FUNCTION_H
 #define CADRE_RUNTIME_APPLY_FUNCTION_H
 
-#include "cadre/replica.h"
+#include "worker/library/runtime/replica/step_admission.h"
+
+/* In the replica's thread, while its function runs: `call` is made when the step counts, behind
+ * those that were added before. */
+void apply_add(cadre_replica *replica, struct apply_call *call);
 
 /* The step has been applied here: calls what the local replicas asked for, each in its thread. */
 void apply_run(cadre_strategy *strategy);

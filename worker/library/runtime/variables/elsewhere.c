@@ -20,8 +20,7 @@ const struct variable_elsewhere *variable_elsewhere(void)
     return atomic_load(&current);
 }
 
-/* Whether the scope is one whose variables lie on servers. */
-static bool has_servers(const cadre_strategy *strategy)
+bool variable_scope_has_servers(const cadre_strategy *strategy)
 {
     const struct variable_elsewhere *elsewhere = variable_elsewhere();
     return elsewhere != NULL &&
@@ -34,7 +33,7 @@ cadre_status variable_is_elsewhere(
 {
     cadre_variable_placement placement = plan->options->placement;
     const cadre_variable *with = plan->options->colocate_with; /* it lives */
-    bool servers = has_servers(plan->strategy);
+    bool servers = variable_scope_has_servers(plan->strategy);
     *ret_elsewhere = placement == CADRE_PLACEMENT_SERVERS;
     if (placement == CADRE_PLACEMENT_AUTO) {
         *ret_elsewhere = servers && (with == NULL || with->served != NULL);

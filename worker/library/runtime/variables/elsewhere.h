@@ -37,6 +37,8 @@ struct variable_shard {
     const char *device;
 };
 
+struct optimizer_rule;
+
 struct variable_elsewhere {
     /* On the chief creates it; in a closure finds it, and looks whether it is the same. `plan`
      * passed what is asked of all variables. */
@@ -53,6 +55,10 @@ struct variable_elsewhere {
         uint64_t step, void *into, struct cadre_error *error);
     cadre_status (*push)(const cadre_variable *variable, const struct variable_push *push,
         struct cadre_error *error);
+    /* Gives it its optimizer: on the chief, once; elsewhere the chief has. ALREADY_EXISTS: it has
+     * another one. */
+    cadre_status (*train)(
+        cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error);
     /* Whether the calling thread runs what the chief schedules: it finds what the chief has made,
      * and creates none. */
     bool (*in_closure)(void);
@@ -64,6 +70,9 @@ struct variable_elsewhere {
 void variable_elsewhere_set(const struct variable_elsewhere *elsewhere);
 /* NULL: the process has never known servers. */
 const struct variable_elsewhere *variable_elsewhere(void);
+
+/* Whether variables lie on servers by themselves: of such a strategy, and in closures. */
+bool variable_scope_has_servers(const cadre_strategy *strategy);
 
 /* Whether `plan` is of a variable on servers: as its placement says, else as its strategy does; in
  * a closure, as the chief's does. INVALID_ARGUMENT, FAILED_PRECONDITION: it cannot be placed so. */

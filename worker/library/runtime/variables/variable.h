@@ -53,6 +53,7 @@ struct cadre_variable {
     bool keep_on_host;
     bool restored;         /* it holds what the checkpoint does that the job goes on from */
     struct served *served; /* its elements are on parameter servers; NULL: here */
+    bool counts;           /* i64 [1]: a checkpoint may hold several, and it is the largest */
     enum tensor_memory_kind memory; /* of components on the host */
     struct variable_host *host;     /* NULL: the first component is there itself */
     struct variable_reset *reset;   /* NULL: it is changed by steps alone */
@@ -77,6 +78,8 @@ struct variable_plan {
     const int64_t *dims;
     const cadre_variable_options *options;
     struct served *served; /* on servers; NULL: here */
+    bool may_lack;         /* in a checkpoint: then it begins anew */
+    bool counts;           /* cadre_variable.counts */
 };
 
 cadre_kind variable_kind_of(const struct variable_plan *plan);

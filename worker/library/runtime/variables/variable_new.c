@@ -106,6 +106,7 @@ cadre_status variable_new(
     }
     variable->kind = kind;
     variable->room = components;
+    variable->counts = plan->counts;
     variable->component_count = components;
     cadre_status status = fill_in(variable, plan, error);
     if (status == CADRE_OK) {

@@ -30,10 +30,15 @@ cadre_status plain_create(
     return CADRE_OK;
 }
 
+void plain_lock(void)
+{
+    pthread_mutex_lock(&writing);
+}
+
 void *plain_open(cadre_variable *variable)
 {
     CADRE_ASSERT(variable->kind == CADRE_VARIABLE_REGULAR);
-    pthread_mutex_lock(&writing);
+    plain_lock();
     return variable->components[0].value;
 }
 

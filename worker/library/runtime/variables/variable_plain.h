@@ -11,6 +11,7 @@ cadre_status plain_create(
 
 /* The value (NULL: of strings), and nobody else writes to a regular variable until the close. */
 void *plain_open(cadre_variable *variable);
+void plain_lock(void); /* the same of several */
 void plain_close(void);
 
 #endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an optimizer remembers of a variable: variables beside it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+#include "worker/library/device/argument.h"
+#include "worker/library/device/tensor.h"
+#include "worker/library/runtime/optimizers/optimizer.h"
+#include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/variable.h"
+
+#define UPDATES "updates"
+
+cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
+    const struct optimizer_variable *what, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    const cadre_variable_options options = {
+        .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = what->initial},
+        .colocate_with = what->beside,
+        .keep_on_host = what->beside == NULL || what->beside->keep_on_host,
+        .placement = CADRE_PLACEMENT_REPLICAS};
+    const struct variable_plan plan = {.strategy = optimizer->strategy,
+        .name = what->name,
+        .dtype = what->dtype,
+        .rank = what->rank,
+        .dims = what->dims,
+        .options = &options,
+        .may_lack = what->may_lack,
+        .counts = what->counts};
+    return variable_create(&plan, "cadre_optimizer_build", ret_variable, error);
+}
+
+/* --- which variables can be updated --- */
+
+static cadre_status check_variable(const cadre_optimizer *optimizer, const cadre_variable *variable,
+    size_t index, struct cadre_error *error)
+{
+    static const char function[] = "cadre_optimizer_build";
+    if (variable == NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s was given no variable at place %zu; give a list without gaps", function, index);
+    }
+    CADRE_TRY(variable_require_living(variable, function, error));
+    /* One on servers may have been looked up, in a closure, where no strategy is. */
+    bool here = variable->served == NULL || optimizer->strategy != NULL;
+    if (here && variable->strategy != optimizer->strategy) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' is %s, and optimizer '%s' is %s; create both in one scope", function,
+            variable->name, variable->strategy == NULL ? "regular" : "of a strategy",
+            optimizer->name,
+            optimizer->strategy == NULL  ? "for regular variables"
+            : variable->strategy == NULL ? "of a strategy"
+                                         : "of another strategy");
+    }
+    if (variable->dtype != CADRE_F32 && variable->dtype != CADRE_F64) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' is %s, and optimizers need f32 or f64; leave it out, and assign it",
+            function, variable->name, cadre_dtype_name(variable->dtype));
+    }
+    if (variable->on_read) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "%s: variable '%s' is combined when read, and each replica has its own; create it "
+            "with CADRE_SYNC_AUTO",
+            function, variable->name);
+    }
+    return CADRE_OK;
+}
+
+/* --- making them --- */
+
+static cadre_status slot_make(const cadre_optimizer *optimizer, const cadre_variable *variable,
+    uint32_t slot, cadre_variable **ret_slot, struct cadre_error *error)
+{
+    char name[LIMIT_NAME_BYTES + 24];
+    snprintf(
+        name, sizeof name, "%s/%s", variable->name, optimizer_slot_name(&optimizer->rule, slot));
+    const struct optimizer_variable what = {.name = name,
+        .dtype = variable->dtype,
+        .rank = variable->rank,
+        .dims = variable->dims,
+        .initial = optimizer_slot_initial(&optimizer->rule, slot),
+        .beside = variable};
+    return optimizer_variable_create(optimizer, &what, ret_slot, error);
+}
+
+static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_variable *variable,
+    cadre_variable **ret_updates, struct cadre_error *error)
+{
+    static const int64_t dims[1] = {1};
+    char name[LIMIT_NAME_BYTES + 24];
+    snprintf(name, sizeof name, "%s/" UPDATES, variable->name);
+    const struct optimizer_variable what = {.name = name,
+        .dtype = CADRE_I64,
+        .rank = 1,
+        .dims = dims,
+        .may_lack = !optimizer_counts(&optimizer->rule),
+        .counts = true};
+    return optimizer_variable_create(optimizer, &what, ret_updates, error);
+}
+
+static cadre_status make_here(
+    const cadre_optimizer *optimizer, struct optimized *made, struct cadre_error *error)
+{
+    for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
+        CADRE_TRY(slot_make(optimizer, made->variable, slot, &made->slots[slot], error));
+    }
+    return updates_make(optimizer, made->variable, &made->updates, error);
+}
+
+static cadre_status get_room(cadre_optimizer *optimizer, size_t more, struct cadre_error *error)
+{
+    size_t wanted = optimizer->count + more;
+    if (wanted <= optimizer->capacity) {
+        return CADRE_OK;
+    }
+    struct optimized *list =
+        fault_point("optimizer.slots") ? NULL : realloc(optimizer->list, wanted * sizeof list[0]);
+    if (list == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the slots of %zu variables", wanted);
+    }
+    optimizer->list = list;
+    optimizer->capacity = wanted;
+    return CADRE_OK;
+}
+
+cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *const variables[],
+    size_t count, struct cadre_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(check_variable(optimizer, variables[i], i, error));
+    }
+    CADRE_TRY(get_room(optimizer, count, error));
+    for (size_t i = 0; i < count; i++) {
+        if (optimizer_find(optimizer, variables[i], i) != NULL) {
+            continue;
+        }
+        struct optimized made = {.variable = variables[i]};
+        if (variables[i]->served != NULL) {
+            CADRE_TRY(variable_elsewhere()->train(variables[i], &optimizer->rule, error));
+        } else {
+            CADRE_TRY(make_here(optimizer, &made, error));
+        }
+        CADRE_ASSERT(optimizer->count < optimizer->capacity);
+        optimizer->list[optimizer->count++] = made;
+    }
+    return CADRE_OK;
+}
+
+const struct optimized *optimizer_find(
+    const cadre_optimizer *optimizer, const cadre_variable *variable, size_t likely)
+{
+    if (likely < optimizer->count && optimizer->list[likely].variable == variable) {
+        return &optimizer->list[likely];
+    }
+    for (size_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->list[i].variable == variable) {
+            return &optimizer->list[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- finding them --- */
+
+cadre_status optimizer_slot_find(const cadre_optimizer *optimizer, const cadre_variable *variable,
+    const char *name, cadre_variable **ret_slot, struct cadre_error *error)
+{
+    char names[128] = "";
+    const struct optimized *of = optimizer_find(optimizer, variable, 0);
+    if (of == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND,
+            "optimizer '%s' has no slots of that variable; give cadre_optimizer_build the variable "
+            "first",
+            optimizer->name);
+    }
+    if (variable->served != NULL) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "what optimizer '%s' remembers of variable '%s' lies on parameter servers with it, and "
+            "is no variable in this process; find it in checkpoints, as '%s/%.48s'",
+            optimizer->name, variable->name, variable->name, name);
+    }
+    for (uint32_t i = 0; i < optimizer_slots(&optimizer->rule); i++) {
+        const char *one = optimizer_slot_name(&optimizer->rule, i);
+        if (strcmp(name, one) == 0) {
+            *ret_slot = of->slots[i];
+            return CADRE_OK;
+        }
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "'%s', ", one);
+    }
+    if (strcmp(name, UPDATES) == 0) {
+        *ret_slot = of->updates;
+        return CADRE_OK;
+    }
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "optimizer '%s' has no slot '%.48s' of variable '%s'; there %s %s'" UPDATES "'",
+        optimizer->name, name, of->variable->name, names[0] == '\0' ? "is" : "are", names);
+}

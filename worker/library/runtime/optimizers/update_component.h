@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One update of one component of a variable, with its slots, where it lies. */
+#ifndef CADRE_RUNTIME_UPDATE_COMPONENT_H
+#define CADRE_RUNTIME_UPDATE_COMPONENT_H
+
+#include "worker/library/runtime/optimizers/optimizer_turn.h"
+
+/* Whether this local replica is the one that updates its component: of one that all replicas of the
+ * task share only the first. */
+bool component_is_updated_by(const cadre_variable *variable, uint32_t local);
+
+/* Old values of the variable and its slots are kept before, for an update that may be undone.
+ * RESOURCE_EXHAUSTED. */
+cadre_status update_keep(const struct optimized *of, uint32_t local, struct cadre_error *error);
+
+/* The part's gradient is where the component is. Fails on devices alone. */
+cadre_status update_component(cadre_optimizer *optimizer, const struct optimizer_part *part,
+    uint32_t local, struct cadre_error *error);
+
+#endif

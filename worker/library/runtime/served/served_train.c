@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Giving a variable on servers its optimizer, once it is there: its shards get the rule and their
+ * slots, and those what a checkpoint has of them. Only then the chief has it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/library/optimizer/rule_bytes.h"
+#include "worker/library/runtime/served/served_call.h"
+#include "worker/library/runtime/served/served_values.h"
+
+static cadre_status train_shards(
+    cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
+{
+    size_t shards = (size_t)variable->served->layout.shards;
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    if (requests == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory to give variable '%s' its optimizer", variable->name);
+    }
+    for (size_t i = 0; i < shards; i++) {
+        requests[i] = (struct request){.kind = REQUEST_TRAIN,
+            .server = variable->served->shards[i].server,
+            .shard = variable->served->shards[i].number,
+            .rule = rule};
+    }
+    return served_send(variable, requests, shards, error);
+}
+
+static bool is_same(const struct optimizer_rule *a, const struct optimizer_rule *b)
+{
+    uint8_t one[RULE_BYTES];
+    uint8_t other[RULE_BYTES];
+    rule_write(a, one);
+    rule_write(b, other);
+    return memcmp(one, other, sizeof one) == 0;
+}
+
+static cadre_status check(
+    const cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
+{
+    if (variable->served->rule.kind != OPTIMIZER_NONE) {
+        return cadre_error_set(error, CADRE_ALREADY_EXISTS,
+            "variable '%s' has an optimizer on its servers already, of another kind or with other "
+            "numbers; build one optimizer for it",
+            variable->name);
+    }
+    if (rule->kind == OPTIMIZER_LAMB && variable->served->layout.shards > 1) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "variable '%s' is cut into %" PRIu64 " shards, and LAMB needs the norm of all of it at "
+            "once; create it whole, with a partitioner of CADRE_PARTITIONER_NONE",
+            variable->name, variable->served->layout.shards);
+    }
+    return served_parts_check(variable->strategy, variable->name, rule, error);
+}
+
+cadre_status served_train(
+    cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
+{
+    struct served *served = variable->served;
+    if (served_role(served->all) != ROLE_CHIEF || is_same(&served->rule, rule)) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(check(variable, rule, error));
+    CADRE_TRY(train_shards(variable, rule, error));
+    CADRE_TRY(served_restore_slots(variable, rule, error));
+    served->rule = *rule;
+    cadre_status status = served_parts_add(variable, true, error);
+    if (status != CADRE_OK) {
+        served->rule = (struct optimizer_rule){.kind = OPTIMIZER_NONE};
+    }
+    return status;
+}
