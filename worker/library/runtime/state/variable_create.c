@@ -249,7 +249,6 @@ static cadre_status initialize(
 {
     cadre_strategy *strategy = plan->strategy;
     cadre_status status = CADRE_OK;
-    cadre_strategy *strategy = plan->strategy;
     struct sharing sharing = {.variable = variable,
         .plan = plan,
         .nth = strategy->variables->created,
