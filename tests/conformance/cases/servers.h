@@ -11,8 +11,8 @@
  * common process.) In a process that is this case's own, which ends with it. */
 cadre_strategy *process_servers(uint64_t shards);
 
-/* Each shard's rows, a list of lists; of a variable that is on no server one list, all of them. A new
- * reference which the case releases. NULL: it has failed. */
+/* Each shard's rows, a list of lists; of a variable that is on no server one list, all of them. A
+ * new reference which the case releases. NULL: it has failed. */
 json_t *case_shards(struct conformance_case *self, cadre_variable *variable);
 
 #endif
