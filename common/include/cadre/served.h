@@ -101,9 +101,9 @@ typedef struct cadre_push_options {
  * updates is the shard's. Tensors over memory of the program (cadre_tensor_over) are sent from
  * where they are. `replica` as in cadre_variable_assign, `options` may be NULL.
  * INVALID_ARGUMENT names types or shapes that differ; OUT_OF_RANGE a row. FAILED_PRECONDITION: an
- * update of a variable for which no optimizer was built (cadre/optimizer.h); in an evaluator; a variable in this
- * process (use cadre_variable_assign, _scatter). (Optimizer.apply_gradients on a parameter server,
- * with tf.IndexedSlices for rows.) */
+ * update of a variable for which no optimizer was built (cadre/optimizer.h); in an evaluator; a
+ * variable in this process (use cadre_variable_assign, _scatter). (Optimizer.apply_gradients on a
+ * parameter server, with tf.IndexedSlices for rows.) */
 CADRE_API cadre_status cadre_variable_push(cadre_replica *replica, cadre_variable *variable,
     cadre_assignment how, const cadre_tensor *values, const cadre_tensor *ids,
     const cadre_push_options *options);
