@@ -72,6 +72,7 @@ static void fill_report(
     wire->code = report->reason == REPORT_FAILED ? (int32_t)report->code : CADRE_OK;
     wire->begun = report->begun;
     wire->stream = report->begun ? report->stream : 0;
+    wire->nested = report->begun && report->nested;
     wire->digest = report->digest;
     wire->trusts = report->trusts;
     if (report->reason == REPORT_DIVERGED) {
@@ -278,6 +279,7 @@ static void take_report(
         .begun = wire->begun,
         .stream =
             take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+        .nested = wire->begun && wire->nested,
         .digest = wire->digest,
         .trusts = wire->trusts,
     };

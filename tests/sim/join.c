@@ -193,6 +193,10 @@ void join_synced(struct sim *sim, uint32_t index)
         program_peer_left(sim, index);
         return;
     }
+    if (process->core.warm && job->places[mesh->resume].nested) {
+        broken(sim, "LED", "job %llu task %u joins at %llu, where its program does not begin",
+            (ull)job->id.n, process->ref.slot, (ull)mesh->resume);
+    }
     if (process->adopts) {
         adopt(sim, process, mesh);
     }

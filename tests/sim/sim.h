@@ -257,6 +257,7 @@ struct place {
     uint32_t segment;
     uint64_t begin; /* position where the segment begins */
     uint64_t step;  /* of the epoch */
+    bool nested;    /* as in struct cursor */
 };
 
 struct job {

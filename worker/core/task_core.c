@@ -54,6 +54,7 @@ static void become_synced(
         CADRE_ASSERT(core->warm);
         core->begun = true;
         core->begun_stream = core->join_stream;
+        core->begun_nested = false; /* no joiner is let in at such a step */
     } else if (core->position != core->resume) {
         core->begun = false;
     }
@@ -346,7 +347,8 @@ bool task_core_halts_next(const struct task_core *core)
         core->position != core->halt_at) {
         return false;
     }
-    bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
+    bool meant = core->halt_stream == STREAM_ANY ||
+                 (core->halt_stream == core->cursor.stream && !core->cursor.nested);
     CADRE_ASSERT(core->wanted <= core->position + 1);
     return meant && core->wanted == core->position + 1;
 }

@@ -78,7 +78,8 @@ struct task_core {
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
     bool begun;               /* the program waits for step `position`, or is inside it: */
-    uint32_t begun_stream;    /* of this stream. Both outlive a generation. */
+    uint32_t begun_stream;    /* of this stream, */
+    bool begun_nested;        /* in a run that is nested. All three outlive a generation. */
     uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
     cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
     struct verified verified; /* the newest in this generation */

@@ -179,6 +179,7 @@ void task_say_report(struct task_core *core, struct task_actions *out)
             .text = core->text,
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
+            .nested = core->begun && core->begun_nested,
             .digest = task_is_orderly(core->reason) ? core->digest : 0,
             .trusts = !core->verifies_losses       ? 0
                       : core->verified.digest != 0 ? core->verified.position + 1

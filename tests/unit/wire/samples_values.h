@@ -24,7 +24,7 @@
     }
 #define CURSOR                                                                                     \
     {                                                                                              \
-        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25                           \
+        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25, .nested = true           \
     }
 #define FEED                                                                                       \
     {                                                                                              \
@@ -95,6 +95,7 @@ static const struct task_up report = {
             .text = "rank 1 closed the connection \xc3\xa4",
             .begun = true,
             .stream = 31,
+            .nested = true,
         },
 };
 static const struct task_up report_finished = {

@@ -31,6 +31,20 @@ static bool leads_to_another(const cadre_distributed_dataset *distributed)
     return false;
 }
 
+bool distributed_is_nested(const cadre_distributed_dataset *distributed)
+{
+    const cadre_strategy *strategy = distributed->strategy;
+    CADRE_ASSERT(distributed->at.epochs_begun > 0);
+    for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
+        const cadre_distributed_dataset *other = strategy->input->datasets[i];
+        if (other != distributed && is_partly_applied(other) &&
+            other->at.serial < distributed->at.serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The state came from elsewhere, and no step was applied since: the program is led to where that
  * stands. False: the epoch is not entered again. */
 static bool reenter(cadre_distributed_dataset *distributed)

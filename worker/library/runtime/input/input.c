@@ -75,14 +75,16 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
             .epoch = distributed->at.epochs_begun - 1,
             .first = position >= step ? position - step : 0,
             .begin = position,
-            .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0};
+            .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0,
+            .nested = distributed_is_nested(distributed)};
         /* An epoch whose length is not known is left when its end is found, as an endless one is
          * when the program has enough of it. */
         end = distributed->steps > 0 ? cursor.first + cursor.steps : LIMIT_POSITION;
     }
     const struct cursor *old = &strategy->input->cursor;
     bool goes_on = strategy->input->cursor_end > 0 && old->stream == cursor.stream &&
-                   old->epoch == cursor.epoch && old->first == cursor.first;
+                   old->epoch == cursor.epoch && old->first == cursor.first &&
+                   old->nested == cursor.nested;
     if (goes_on) {
         cursor.begin = old->begin;
     }

@@ -157,6 +157,10 @@ cadre_status distributed_make_iterator(cadre_distributed_dataset *distributed,
 cadre_status distributed_start(
     cadre_distributed_dataset *distributed, uint64_t epoch, bool again, struct cadre_error *error);
 
+/* Whether steps are left of an epoch that the program began before the one at hand: it is in the
+ * middle of a turn, or of an evaluation. One that comes later comes to the older epoch first. */
+bool distributed_is_nested(const cadre_distributed_dataset *distributed);
+
 /* --- iterators.c --- */
 
 /* The first batch of an iterator is asked for: the program is in its epoch, or the job is past it
