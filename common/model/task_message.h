@@ -130,6 +130,7 @@ struct task_hello {
  * until the plan is there. */
 struct task_join {
     uint32_t stream;
+    uint64_t epoch; /* the newest of the stream that it was told of; or 0 */
 };
 
 /* A dataset was distributed. Told by every task, in order of creation; all tell the same. */

@@ -122,7 +122,7 @@ void task_say_join(const struct task_core *core, struct task_actions *out)
     CADRE_ASSERT(core->joins);
     struct task_up *up = say(core, out, TASK_UP_JOIN);
     if (up != NULL) {
-        up->join.stream = core->join_stream;
+        up->join = (struct task_join){.stream = core->join_stream, .epoch = core->join_epoch};
     }
 }
 

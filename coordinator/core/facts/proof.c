@@ -71,6 +71,12 @@ bool proof_stream_is_over(const struct job *job, uint32_t stream)
     return at != NULL && at->stream != 0 && at->steps > 0 && at->applied >= at->steps;
 }
 
+bool proof_stream_is_past(const struct job *job, uint32_t stream, uint64_t epoch)
+{
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    return stream > 0 && job->streams[stream - 1].epoch > epoch;
+}
+
 static void stream_stands(struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;

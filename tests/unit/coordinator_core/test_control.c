@@ -87,6 +87,9 @@ static void nobody_joins_in_the_middle_of_a_turn(void **state)
             "tell task 1/2#3 on link 3: warm\n");
     arrived_at(s, 1, 1, 1, 6, 4, nested);
     says(s, "");
+    /* What it asked for when it had not heard of this epoch. */
+    joins(s, 3, 1, 2, 1);
+    says(s, "tell task 1/2#3 on link 3: warm\n");
     /* The other epoch is over: from here on it is the only one. */
     struct cursor alone = {.stream = 1, .epoch = 1, .first = 4, .begin = 6};
     arrived_at(s, 1, 1, 1, 8, 6, alone);

@@ -299,6 +299,16 @@ static bool is_over(const struct stage *stage, uint32_t stream)
     return over;
 }
 
+static bool is_past(const struct stage *stage, uint32_t stream, uint64_t epoch)
+{
+    bool past = false;
+    for (size_t i = 0; i < stage->end->feed_count; i++) {
+        const struct cursor *cursor = &stage->end->feeds[i].cursor;
+        past = past || (cursor->stream == stream && cursor->epoch > epoch);
+    }
+    return past;
+}
+
 /* They wait for the next epoch, or say so again of another stream. */
 static void outdate_joiners(struct stage *stage, uint32_t stream)
 {
@@ -430,12 +440,12 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
 }
 
-static void on_join(struct stage *stage, struct life *life, uint32_t stream)
+static void on_join(struct stage *stage, struct life *life, const struct task_join *join)
 {
     life->phase = LIFE_JOINS;
-    life->join_stream = stream;
-    if (is_over(stage, stream)) {
-        outdate_joiners(stage, stream);
+    life->join_stream = join->stream;
+    if (is_over(stage, join->stream) || is_past(stage, join->stream, join->epoch)) {
+        outdate_joiners(stage, join->stream);
     }
     stage->asked = true;
     steer_joiners(stage);
@@ -491,7 +501,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
         on_part(stage, &up->part);
         break;
     case TASK_UP_JOIN:
-        on_join(stage, life, up->join.stream);
+        on_join(stage, life, &up->join);
         break;
     case TASK_UP_STREAM:
         on_stream(stage, &up->stream);

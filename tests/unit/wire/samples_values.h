@@ -124,7 +124,7 @@ static const struct task_up report_bare = {
     .type = TASK_UP_REPORT,
     .report = {.generation = GENERATION, .reason = REPORT_HALT, .text = ""},
 };
-static const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 32}};
+static const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 32, .epoch = 33}};
 static const struct task_up join_without_batch = {.type = TASK_UP_JOIN};
 static const struct task_up stream = {
     .type = TASK_UP_STREAM,
