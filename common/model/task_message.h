@@ -32,6 +32,10 @@ struct cursor {
     uint64_t first; /* position of the epoch's step 0, as if all before were of it; at most begin */
     uint64_t begin; /* position where the run begins; of two runs the later one begins later */
     uint64_t steps; /* of this epoch; 0: not known yet */
+    /* Steps are left of an epoch of another stream that the program began before this one, and will
+     * turn back to. A program that comes later, and passes over what is done, comes to that one
+     * first: it cannot begin here. */
+    bool nested;
 };
 
 enum report_reason {
@@ -126,6 +130,7 @@ struct task_hello {
  * until the plan is there. */
 struct task_join {
     uint32_t stream;
+    uint64_t epoch; /* the newest of the stream that it was told of; or 0 */
 };
 
 /* A dataset was distributed. Told by every task, in order of creation; all tell the same. */
@@ -161,6 +166,7 @@ struct task_report {
     const char *text;  /* what failed; "" for orderly ones */
     bool begun;      /* the program has begun step `position`: it waits for it, or was inside it */
     uint32_t stream; /* when begun: of that step */
+    bool nested;     /* when begun: as that of the step's cursor */
     uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
     /* The newest verified position that it knows of in this generation, plus 1: when a member is
      * lost, or takes over the state of another, the job is to go on from what is verified. 0: it

@@ -75,6 +75,7 @@ void fill_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor)
     wire->first = cursor->first;
     wire->begin = cursor->begin;
     wire->steps = cursor->steps;
+    wire->nested = cursor->nested;
 }
 
 struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire)
@@ -88,6 +89,7 @@ struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire)
         .first = take_number(taker, "Cursor.first", wire->first, 0, wire->begin),
         .begin = take_position(taker, "Cursor.begin", wire->begin),
         .steps = take_position(taker, "Cursor.steps", wire->steps),
+        .nested = wire->nested,
     };
 }
 

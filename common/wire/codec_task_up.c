@@ -72,6 +72,7 @@ static void fill_report(
     wire->code = report->reason == REPORT_FAILED ? (int32_t)report->code : CADRE_OK;
     wire->begun = report->begun;
     wire->stream = report->begun ? report->stream : 0;
+    wire->nested = report->begun && report->nested;
     wire->digest = report->digest;
     wire->trusts = report->trusts;
     if (report->reason == REPORT_DIVERGED) {
@@ -106,6 +107,7 @@ static void fill_join(struct wire_task_up *storage, const struct task_join *join
 {
     cadre__v1__task_join__init(&storage->join);
     storage->join.stream = join->stream;
+    storage->join.epoch = join->epoch;
     storage->up.join = &storage->join;
 }
 
@@ -278,6 +280,7 @@ static void take_report(
         .begun = wire->begun,
         .stream =
             take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+        .nested = wire->begun && wire->nested,
         .digest = wire->digest,
         .trusts = wire->trusts,
     };
@@ -363,6 +366,7 @@ void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct tas
         return;
     case CADRE__V1__TASK_UP__MESSAGE_JOIN:
         ret_up->join.stream = take_stream(taker, "TaskJoin.stream", wire->join->stream);
+        ret_up->join.epoch = wire->join->epoch;
         return;
     case CADRE__V1__TASK_UP__MESSAGE_STREAM:
         take_task_stream(taker, wire->stream, &ret_up->stream);

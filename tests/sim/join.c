@@ -59,16 +59,19 @@ void join_warm(struct sim *sim, uint32_t index, const struct task_warm *warm)
         return;
     }
     uint32_t asks_for = first_asked(job->plan, warm);
+    const struct stream_position *at = find(warm, asks_for);
+    process->asks.epoch = at == NULL ? 0 : at->epoch;
     if (process->core.joins) { /* it waits for its plan, and hears that streams have moved on */
-        if (asks_for != process->asks_for) {
-            process->asks_for = asks_for;
+        if (asks_for != process->asks.stream) {
+            process->asks.stream = asks_for;
             program_event(sim, index,
-                &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = asks_for}});
+                &(struct task_event){.type = TASK_EVENT_JOIN,
+                    .cursor = {.stream = asks_for, .epoch = process->asks.epoch}});
         }
         return;
     }
     process->program = PROGRAM_WARMS;
-    process->asks_for = asks_for;
+    process->asks.stream = asks_for;
     process->doing++;
     later(sim, draw(sim, 1000, 300000), ON_PROGRAM, process->doing, process->life, index);
 }
@@ -84,7 +87,8 @@ void join_warmed(struct sim *sim, uint32_t index)
         return;
     }
     program_event(sim, index,
-        &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = process->asks_for}});
+        &(struct task_event){.type = TASK_EVENT_JOIN,
+            .cursor = {.stream = process->asks.stream, .epoch = process->asks.epoch}});
 }
 
 /* ---- sync ---- */
@@ -192,6 +196,10 @@ void join_synced(struct sim *sim, uint32_t index)
     if (process->adopts && mesh->broken) {
         program_peer_left(sim, index);
         return;
+    }
+    if (process->core.warm && job->places[mesh->resume].nested) {
+        broken(sim, "LED", "job %llu task %u joins at %llu, where its program does not begin",
+            (ull)job->id.n, process->ref.slot, (ull)mesh->resume);
     }
     if (process->adopts) {
         adopt(sim, process, mesh);

@@ -68,7 +68,8 @@ static void tell_ready(struct sim *sim, uint32_t index)
             .epoch = segment->epoch,
             .first = first,
             .begin = place->begin > process->core.resume ? place->begin : process->core.resume,
-            .steps = ready == end ? end - first : 0}};
+            .steps = ready == end ? end - first : 0,
+            .nested = place->nested}};
     if (process->state.epochs[segment->stream] == segment->epoch + 1) {
         event.feed = process->state.feeds[segment->stream];
     }

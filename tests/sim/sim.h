@@ -136,8 +136,8 @@ struct process {
     uint32_t socket; /* numbers its connections */
     uint32_t doing;  /* numbers what it waits for: what was begun before is stale */
     struct state state;
-    uint32_t asks_for; /* first, when it joins: a stream */
-    bool restores;     /* was started with a checkpoint: */
+    struct task_join asks; /* what it says when it joins */
+    bool restores;         /* was started with a checkpoint: */
     uint64_t restore_position;
     struct state restored;
     uint64_t steps_begun; /* READY was said for the step below it, in this generation */
@@ -257,6 +257,7 @@ struct place {
     uint32_t segment;
     uint64_t begin; /* position where the segment begins */
     uint64_t step;  /* of the epoch */
+    bool nested;    /* as in struct cursor */
 };
 
 struct job {

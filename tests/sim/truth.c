@@ -48,15 +48,47 @@ static uint32_t outside_before(const struct job *job, uint64_t position)
     return count;
 }
 
+/* The first segment of the same epoch. */
+static uint32_t epoch_begins(const struct scenario_job *plan, uint32_t segment)
+{
+    const struct scenario_segment *of = &plan->segments[segment];
+    uint32_t first = 0;
+    while (plan->segments[first].stream != of->stream || plan->segments[first].epoch != of->epoch) {
+        first++;
+    }
+    return first;
+}
+
+/* Whether a program that came later would come to another epoch first: one that was begun before
+ * this one, and was left with steps in it. */
+static bool is_nested(const struct scenario_job *plan, uint32_t segment)
+{
+    const struct scenario_segment *at = &plan->segments[segment];
+    uint32_t seen =
+        UINT32_C(1) << at->stream | 1; /* streams; without samples there are no epochs */
+    bool nested = false;
+    for (uint32_t i = segment; i > 0; i--) {
+        const struct scenario_segment *before = &plan->segments[i - 1];
+        bool newest = (seen >> before->stream & 1) == 0;
+        seen |= UINT32_C(1) << before->stream;
+        nested = nested || (newest && before->from + before->taken < before->steps &&
+                               epoch_begins(plan, i - 1) < epoch_begins(plan, segment));
+    }
+    return nested && at->stream != 0;
+}
+
 void truth_make(struct job *job)
 {
     const struct scenario_job *plan = job->plan;
     uint64_t position = 0;
     for (uint32_t i = 0; i < plan->segment_count; i++) {
         uint64_t begin = position;
+        bool nested = is_nested(plan, i);
         for (uint64_t step = 0; step < plan->segments[i].taken; step++, position++) {
-            job->places[position] =
-                (struct place){.segment = i, .begin = begin, .step = plan->segments[i].from + step};
+            job->places[position] = (struct place){.segment = i,
+                .begin = begin,
+                .step = plan->segments[i].from + step,
+                .nested = nested};
         }
     }
     CADRE_ASSERT(position == plan->steps);

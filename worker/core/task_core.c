@@ -54,6 +54,7 @@ static void become_synced(
         CADRE_ASSERT(core->warm);
         core->begun = true;
         core->begun_stream = core->join_stream;
+        core->begun_nested = false; /* no joiner is let in at such a step */
     } else if (core->position != core->resume) {
         core->begun = false;
     }
@@ -127,7 +128,7 @@ static void fail(struct task_core *core, const struct task_event *event, struct 
     }
 }
 
-static void join(struct task_core *core, uint32_t stream, struct task_actions *out)
+static void join(struct task_core *core, const struct cursor *told, struct task_actions *out)
 {
     if (core->phase != TASK_JOIN) {
         return;
@@ -135,7 +136,8 @@ static void join(struct task_core *core, uint32_t stream, struct task_actions *o
     CADRE_ASSERT(core->warm);
     CADRE_ASSERT(core->generation.number == 0);
     core->joins = true;
-    core->join_stream = stream;
+    core->join_stream = told->stream;
+    core->join_epoch = told->epoch;
     task_say_join(core, out);
 }
 
@@ -269,7 +271,7 @@ void task_core_step(
         fail(core, event, out);
         break;
     case TASK_EVENT_JOIN:
-        join(core, event->cursor.stream, out);
+        join(core, &event->cursor, out);
         break;
     case TASK_EVENT_STREAM:
         task_say_stream(core, event->stream, out);
@@ -346,7 +348,8 @@ bool task_core_halts_next(const struct task_core *core)
         core->position != core->halt_at) {
         return false;
     }
-    bool meant = core->halt_stream == STREAM_ANY || core->halt_stream == core->cursor.stream;
+    bool meant = core->halt_stream == STREAM_ANY ||
+                 (core->halt_stream == core->cursor.stream && !core->cursor.nested);
     CADRE_ASSERT(core->wanted <= core->position + 1);
     return meant && core->wanted == core->position + 1;
 }

@@ -77,8 +77,10 @@ struct task_core {
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
+    uint64_t join_epoch;      /* the newest of that stream that it was told of; or 0 */
     bool begun;               /* the program waits for step `position`, or is inside it: */
-    uint32_t begun_stream;    /* of this stream. Both outlive a generation. */
+    uint32_t begun_stream;    /* of this stream, */
+    bool begun_nested;        /* in a run that is nested. All three outlive a generation. */
     uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
     cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
     struct verified verified; /* the newest in this generation */
@@ -128,7 +130,9 @@ enum task_event_type {
     /* The program itself failed: code, text. Final, in whatever phase: the next generation hears of
      * it too. While applying it means that the apply was torn. */
     TASK_EVENT_FAILED,
-    TASK_EVENT_JOIN,   /* a warm task's program has come to its first step, of `cursor.stream` */
+    /* A warm task's program has come to its first step, of `cursor.stream`; the newest epoch of
+     * that which it was told of is `cursor.epoch`, or 0. */
+    TASK_EVENT_JOIN,
     TASK_EVENT_STREAM, /* a dataset was distributed: stream. Kept by the shell, which says all of
                           them again after CONNECTED */
     TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */

@@ -122,7 +122,7 @@ void task_say_join(const struct task_core *core, struct task_actions *out)
     CADRE_ASSERT(core->joins);
     struct task_up *up = say(core, out, TASK_UP_JOIN);
     if (up != NULL) {
-        up->join.stream = core->join_stream;
+        up->join = (struct task_join){.stream = core->join_stream, .epoch = core->join_epoch};
     }
 }
 
@@ -179,6 +179,7 @@ void task_say_report(struct task_core *core, struct task_actions *out)
             .text = core->text,
             .begun = core->begun,
             .stream = core->begun ? core->begun_stream : 0,
+            .nested = core->begun && core->begun_nested,
             .digest = task_is_orderly(core->reason) ? core->digest : 0,
             .trusts = !core->verifies_losses       ? 0
                       : core->verified.digest != 0 ? core->verified.position + 1

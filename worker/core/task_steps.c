@@ -20,6 +20,7 @@ void task_take_apply(struct task_core *core, uint64_t position)
     core->clean = false;
     core->begun = true;
     core->begun_stream = core->cursor.stream;
+    core->begun_nested = core->cursor.nested;
 }
 
 void task_take_applied(
@@ -48,12 +49,15 @@ void task_take_applied(
 
 /* It takes the step where it stands. Frozen, it says so once more: whether a joiner can begin where
  * the survivors stand is decided by it, and nobody else can tell. */
-static void begin_step(struct task_core *core, uint32_t stream, struct task_actions *out)
+static void begin_step(
+    struct task_core *core, const struct cursor *cursor, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_EXIT);
-    bool news = !core->begun || core->begun_stream != stream;
+    bool news = !core->begun || core->begun_stream != cursor->stream ||
+                core->begun_nested != cursor->nested;
     core->begun = true;
-    core->begun_stream = stream;
+    core->begun_stream = cursor->stream;
+    core->begun_nested = cursor->nested;
     if (core->phase == TASK_RUN) {
         CADRE_ASSERT(core->wanted <= core->position + 1); /* steps are begun in order */
         core->wanted = core->position + 1;
@@ -80,7 +84,7 @@ void task_take_stalled(struct task_core *core, uint64_t position, struct task_ac
         core->window_least = core->window_steps;
     }
     CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
-    begin_step(core, core->cursor.stream, out);
+    begin_step(core, &core->cursor, out);
     task_settle(core, out);
     task_arrive(core, true, out);
     if (core->phase == TASK_RUN && core->wanted > core->wanted_told) {
@@ -112,7 +116,7 @@ void task_take_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
-        begin_step(core, event->cursor.stream, out);
+        begin_step(core, &event->cursor, out);
         return;
     }
     CADRE_ASSERT(!core->applying); /* the step before it is done */
@@ -134,7 +138,7 @@ void task_take_ready(
     CADRE_ASSERT(core->arrived <= POSITION_MAX + LIMIT_WINDOW_STEPS);
     core->ready = ready;
     core->cursor = cursor;
-    begin_step(core, cursor.stream, out);
+    begin_step(core, &cursor, out);
     task_settle(core, out);
     bool said = task_arrive(core, news, out);
     if (turned && !said && core->phase == TASK_RUN) {

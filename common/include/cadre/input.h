@@ -189,7 +189,7 @@ CADRE_API bool cadre_next_epoch(
  * Read by turns, iterators take their steps in the order in which the program asks for them. A job
  * that goes on in the middle of a turn begins with a new one: each step is done once, those of an
  * iterator in its order, but another of them may be ahead by what was done of the turn. So read
- * each of them to its end.
+ * each of them to its end. A task that joins comes in where a turn begins.
  *
  * INVALID_ARGUMENT: the number, an iterator in place of the dataset. RESOURCE_EXHAUSTED: more than
  * 64 datasets and iterators at a time. (iter of a tf.distribute.DistributedDataset;

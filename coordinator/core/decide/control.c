@@ -2,7 +2,7 @@
  * When a halt is set or lifted, by which joiners come in and draining tasks go out without an abort
  * (rules 3, 4, 20). It takes effect when programs
  * begin step S of the joiner's stream; when it turns out that they begin a step of another one
- * there, it is lifted, and tried again later. */
+ * there, or one in the middle of a turn, it is lifted, and tried again later. */
 #include "coordinator/core/decide/control.h"
 
 #include "coordinator/core/facts/drain.h"
@@ -20,7 +20,8 @@ static bool control_stands(const struct job *job)
     if (job->halt_stream == STREAM_ANY) {
         return true;
     }
-    if (line_at(job, job->halt_at, &cursor) && cursor.stream != job->halt_stream) {
+    if (line_at(job, job->halt_at, &cursor) &&
+        (cursor.stream != job->halt_stream || cursor.nested)) {
         return false;
     }
     CADRE_ASSERT(job->halt_stream <= LIMIT_STREAMS);
@@ -65,7 +66,8 @@ void control_decide(struct core *core, struct job *job)
     } else if (stuck) {
         preempt_drained(core, job);
     } else if (job->joiners > 0 && line_at(job, job->released, &cursor) &&
-               cursor.stream <= LIMIT_STREAMS && job->joiners_of[cursor.stream] > 0) {
+               cursor.stream <= LIMIT_STREAMS && !cursor.nested &&
+               job->joiners_of[cursor.stream] > 0) {
         halt_set(core, job, cursor.stream);
     }
     CADRE_ASSERT(job->halt_kind != HALT_REGROUP || job->halt_at == job->released);

@@ -186,8 +186,9 @@ void generation_join(
         return;
     }
     task_waits_to_join(job, task, join->stream);
-    if (proof_stream_is_over(job, join->stream)) {
-        joiners_outdate(core, job, join->stream); /* it was at its end while this one prepared */
+    if (proof_stream_is_over(job, join->stream) ||
+        proof_stream_is_past(job, join->stream, join->epoch)) {
+        joiners_outdate(core, job, join->stream); /* it went on while this one prepared */
     }
     job_due(core, job,
         DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_COLLECT ? (uint32_t)DUE_REGROUP : 0));

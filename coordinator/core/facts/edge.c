@@ -24,7 +24,7 @@ static void edge_see(struct edge *edge, const struct core *core, const struct jo
             .draining = edge->draining,
             .staying = NONE};
     }
-    edge->aligned &= task->begun && task->stream == edge->stream;
+    edge->aligned &= task->begun && task->stream == edge->stream && !task->nested;
     if (!drains &&
         (edge->staying == NONE || task->rank < job_task(core, job, edge->staying)->rank)) {
         edge->staying = slot;

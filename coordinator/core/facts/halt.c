@@ -31,7 +31,8 @@ bool halt_met(const struct job *job, const struct task_report *report)
         return there && job->halt_kind == HALT_STOP;
     }
     return there && report->begun &&
-           (job->halt_stream == STREAM_ANY || report->stream == job->halt_stream);
+           (job->halt_stream == STREAM_ANY ||
+               (report->stream == job->halt_stream && !report->nested));
 }
 
 void halt_stop(struct job *job, uint64_t position)

@@ -71,12 +71,19 @@ bool proof_stream_is_over(const struct job *job, uint32_t stream)
     return at != NULL && at->stream != 0 && at->steps > 0 && at->applied >= at->steps;
 }
 
+bool proof_stream_is_past(const struct job *job, uint32_t stream, uint64_t epoch)
+{
+    CADRE_ASSERT(stream <= LIMIT_STREAMS);
+    return stream > 0 && job->streams[stream - 1].epoch > epoch;
+}
+
 static void stream_stands(struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
     const struct cursor *cursor = &arrived->cursor;
     struct stream_position *stream = &job->streams[cursor->stream - 1];
     bool was_over = proof_stream_is_over(job, cursor->stream);
-    bool newer = stream->stream == 0 || cursor->epoch > stream->epoch;
+    bool next = stream->stream != 0 && cursor->epoch > stream->epoch;
+    bool newer = stream->stream == 0 || next;
     CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
     if (newer) {
         *stream = (struct stream_position){.stream = cursor->stream, .epoch = cursor->epoch};
@@ -86,7 +93,7 @@ static void stream_stands(struct core *core, struct job *job, const struct agent
         stream->applied =
             arrived->feed.steps > stream->applied ? arrived->feed.steps : stream->applied;
     }
-    if ((newer || !was_over) && proof_stream_is_over(job, cursor->stream)) {
+    if (next || (!was_over && proof_stream_is_over(job, cursor->stream))) {
         joiners_outdate(core, job, cursor->stream);
     }
 }

@@ -7,6 +7,9 @@
 
 /* Whether all steps of the stream's newest epoch are applied, as far as is known. */
 bool proof_stream_is_over(const struct job *job, uint32_t stream);
+
+/* Whether the stream has come to an epoch behind this one. */
+bool proof_stream_is_past(const struct job *job, uint32_t stream, uint64_t epoch);
 /* What an arrival tells of its epoch's samples. */
 void proof_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
 /* A task has a dataset. */

@@ -143,6 +143,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     task->reason = report->reason;
     task->begun = report->begun;
     task->stream = report->stream;
+    task->nested = report->begun && report->nested;
     task->digest = report->digest;
     task->trusts = report->trusts;
     recount(job, task);

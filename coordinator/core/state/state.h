@@ -112,7 +112,7 @@ enum dismissal {
 enum joining {
     JOINING_NOT = 0,
     JOINING_WAITS,   /* it has come to a step of join_stream */
-    JOINING_OUTDATED /* no such step is left, and it is to hear where the streams stand */
+    JOINING_OUTDATED /* that stream has come to its end, or to another epoch: it is to hear that */
 };
 
 /* When the slot of a task that is gone is filled again. */
@@ -161,6 +161,7 @@ struct task {
     bool begun;
     enum report_reason reason;
     uint32_t stream;
+    bool nested;
     uint64_t position;
     uint64_t digest; /* of its state there, when it stands there in order; 0: not known */
     uint64_t trusts; /* as reported (struct task_report) */

@@ -53,6 +53,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     digest = fold(digest, bits);
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_some(digest, task->digest);
+    digest = fold_some(digest, task->nested);
     return fold_string(digest, task->mesh_address);
 }
 
@@ -78,7 +79,7 @@ static uint64_t fold_cursor(uint64_t digest, const struct cursor *cursor)
 {
     const uint64_t fields[] = {
         cursor->stream, cursor->epoch, cursor->first, cursor->begin, cursor->steps};
-    return fold_all(digest, fields, CADRE_COUNT_OF(fields));
+    return fold_some(fold_all(digest, fields, CADRE_COUNT_OF(fields)), cursor->nested);
 }
 
 static uint64_t fold_proofs(uint64_t digest, const struct job *job)

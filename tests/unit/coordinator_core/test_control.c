@@ -67,6 +67,33 @@ static void a_halt_is_lifted_when_another_stream_comes(void **state)
     struct cursor training = {.stream = 1, .epoch = 1, .first = 6, .begin = 6};
     arrived_at(s, 1, 1, 1, 8, 6, training);
     says(s, "record! job 1: halt at 6 of stream 1\n"
+            "tell job 1: release g1 to 6, halt\n"
+            "tell task 1/2#3 on link 3: warm\n");
+    script_close(s);
+}
+
+/* Its program would begin with the other epoch of the turn. */
+static void nobody_joins_in_the_middle_of_a_turn(void **state)
+{
+    (void)state;
+    struct script *s = stage_joining();
+    joins(s, 3, 1, 2, 1);
+    script_skip(s);
+    struct cursor nested = {.stream = 1, .epoch = 1, .first = 4, .begin = 4, .nested = true};
+    arrived_at(s, 2, 1, 1, 6, 4, nested);
+    says(s, "record! job 1: no halt\n"
+            "record job 1: released to 6, stream 1 epoch 1 from 4\n"
+            "tell job 1: release g1 to 6\n"
+            "tell task 1/2#3 on link 3: warm\n");
+    arrived_at(s, 1, 1, 1, 6, 4, nested);
+    says(s, "");
+    /* What it asked for when it had not heard of this epoch. */
+    joins(s, 3, 1, 2, 1);
+    says(s, "tell task 1/2#3 on link 3: warm\n");
+    /* The other epoch is over: from here on it is the only one. */
+    struct cursor alone = {.stream = 1, .epoch = 1, .first = 4, .begin = 6};
+    arrived_at(s, 1, 1, 1, 8, 6, alone);
+    says(s, "record! job 1: halt at 6 of stream 1\n"
             "tell job 1: release g1 to 6, halt\n");
     script_close(s);
 }
@@ -119,6 +146,27 @@ static void a_joiner_is_taken_along_when_it_is_aligned(void **state)
         }
         script_close(s);
     }
+}
+
+static void a_joiner_is_not_taken_along_into_a_turn(void **state)
+{
+    (void)state;
+    struct script *s = stage_growing();
+    task_hello(s, 3, 1, 2, 0);
+    gone(s, 2, 1, 1, 0, 9, "");
+    joins(s, 3, 1, 2, 1);
+    script_skip(s);
+    report(s, 1, 1, 0,
+        &(struct task_report){.position = 3,
+            .clean = true,
+            .reason = REPORT_ABORT,
+            .text = "",
+            .begun = true,
+            .stream = 1,
+            .nested = true});
+    says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+            "tell job 1: plan g2\n");
+    script_close(s);
 }
 
 static void who_is_left_over_at_the_end_is_superseded(void **state)
@@ -398,6 +446,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_grows_by_a_halt),
         cmocka_unit_test(a_halt_is_lifted_when_another_stream_comes),
+        cmocka_unit_test(nobody_joins_in_the_middle_of_a_turn),
+        cmocka_unit_test(a_joiner_is_not_taken_along_into_a_turn),
         cmocka_unit_test(a_joiner_that_dies_takes_its_halt_along),
         cmocka_unit_test(a_member_dies_in_the_hold),
         cmocka_unit_test(a_joiner_is_taken_along_when_it_is_aligned),

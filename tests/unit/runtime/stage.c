@@ -132,7 +132,8 @@ static bool is_aligned(const struct stage *stage, const struct life *joiner)
         const struct life *life = stage->roster[i];
         aligned =
             aligned && (life->report.position < stage->resume ||
-                           (life->report.begun && life->report.stream == joiner->join_stream));
+                           (life->report.begun && life->report.stream == joiner->join_stream &&
+                               !life->report.nested));
     }
     return aligned;
 }
@@ -250,8 +251,9 @@ static void steer_joiners(struct stage *stage)
         const struct life *life = stage->roster[i];
         bool here = life->has_arrived && life->arrived.wanted == stage->released + 1;
         all_begun = all_begun && life->has_arrived;
-        other =
-            other || (here && joiner != NULL && life->arrived.cursor.stream != joiner->join_stream);
+        other = other || (here && joiner != NULL &&
+                             (life->arrived.cursor.stream != joiner->join_stream ||
+                                 life->arrived.cursor.nested));
     }
     bool gone_on = joiner != NULL && joiner->join_stream != stage->halt_stream;
     if (stage->halt_at != POSITION_NONE && (other || gone_on)) {
@@ -265,7 +267,8 @@ static void steer_joiners(struct stage *stage)
     }
 }
 
-static void keep_feed(struct stage *stage, const struct task_arrive *arrive)
+/* True: it is of an epoch that nobody told of before. */
+static bool keep_feed(struct stage *stage, const struct task_arrive *arrive)
 {
     struct stage_end *end = stage->end;
     size_t at = 0;
@@ -274,11 +277,47 @@ static void keep_feed(struct stage *stage, const struct task_arrive *arrive)
         at++;
     }
     if (arrive->cursor.stream == 0 || at == STAGE_FEEDS_MAX) {
-        return;
+        return false;
     }
-    end->feed_count += at == end->feed_count ? 1 : 0;
+    bool next = at == end->feed_count;
+    end->feed_count += next ? 1 : 0;
     if (arrive->feed.steps >= end->feeds[at].feed.steps) {
         end->feeds[at] = (struct stage_feed){.cursor = arrive->cursor, .feed = arrive->feed};
+    }
+    return next;
+}
+
+static bool is_over(const struct stage *stage, uint32_t stream)
+{
+    bool over = false;
+    for (size_t i = 0; i < stage->end->feed_count; i++) { /* the newest epoch of it is the last */
+        const struct stage_feed *feed = &stage->end->feeds[i];
+        if (feed->cursor.stream == stream) {
+            over = feed->cursor.steps > 0 && feed->feed.steps >= feed->cursor.steps;
+        }
+    }
+    return over;
+}
+
+static bool is_past(const struct stage *stage, uint32_t stream, uint64_t epoch)
+{
+    bool past = false;
+    for (size_t i = 0; i < stage->end->feed_count; i++) {
+        const struct cursor *cursor = &stage->end->feeds[i].cursor;
+        past = past || (cursor->stream == stream && cursor->epoch > epoch);
+    }
+    return past;
+}
+
+/* They wait for the next epoch, or say so again of another stream. */
+static void outdate_joiners(struct stage *stage, uint32_t stream)
+{
+    for (uint32_t i = 0; i < stage->life_count; i++) {
+        struct life *life = &stage->lives[i];
+        if (life->phase == LIFE_JOINS && life->join_stream == stream) {
+            say_warm(stage, life);
+            life->phase = LIFE_JOINS;
+        }
     }
 }
 
@@ -300,6 +339,9 @@ static uint64_t limit(const struct stage *stage)
     }
     if (job->greets_at > 0 && greeted < job->tasks + job->grows && at > job->greets_at) {
         at = job->greets_at;
+    }
+    if (job->asks_at > 0 && !stage->asked && at > job->asks_at) {
+        at = job->asks_at;
     }
     return at;
 }
@@ -332,7 +374,11 @@ static void on_arrive(struct stage *stage, struct life *life, const struct task_
     }
     life->arrived = *arrive;
     life->has_arrived = true;
-    keep_feed(stage, arrive);
+    bool was_over = is_over(stage, arrive->cursor.stream);
+    bool next = keep_feed(stage, arrive);
+    if (next || (!was_over && is_over(stage, arrive->cursor.stream))) {
+        outdate_joiners(stage, arrive->cursor.stream);
+    }
     uint64_t applied = UINT64_MAX;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
         const struct life *member = stage->roster[i];
@@ -394,29 +440,16 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
 }
 
-static bool is_over(const struct stage *stage, uint32_t stream)
+static void on_join(struct stage *stage, struct life *life, const struct task_join *join)
 {
-    bool over = false;
-    for (size_t i = 0; i < stage->end->feed_count; i++) { /* the newest epoch of it is the last */
-        const struct stage_feed *feed = &stage->end->feeds[i];
-        if (feed->cursor.stream == stream) {
-            over = feed->cursor.steps > 0 && feed->feed.steps >= feed->cursor.steps;
-        }
-    }
-    return over;
-}
-
-static void on_join(struct stage *stage, struct life *life, uint32_t stream)
-{
-    if (is_over(stage, stream)) {
-        say_warm(stage, life); /* it waits for the next epoch, or says so again of another stream */
-    }
     life->phase = LIFE_JOINS;
-    life->join_stream = stream;
-    if (!may_join(stage)) {
-        release_more(stage);
+    life->join_stream = join->stream;
+    if (is_over(stage, join->stream) || is_past(stage, join->stream, join->epoch)) {
+        outdate_joiners(stage, join->stream);
     }
+    stage->asked = true;
     steer_joiners(stage);
+    release_more(stage);
 }
 
 static void on_part(struct stage *stage, const struct task_part *part)
@@ -468,7 +501,7 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
         on_part(stage, &up->part);
         break;
     case TASK_UP_JOIN:
-        on_join(stage, life, up->join.stream);
+        on_join(stage, life, &up->join);
         break;
     case TASK_UP_STREAM:
         on_stream(stage, &up->stream);

@@ -24,6 +24,7 @@ struct stage_job {
     uint32_t grows; /* so many more are started once `grows_at` steps are committed */
     uint64_t grows_at;
     uint64_t greets_at; /* no step from here on before those have said hello; 0: it does not wait */
+    uint64_t asks_at;   /* no step from here on before one of those waits for a step; 0: likewise */
     uint64_t joins_behind; /* this step is released once one of those waits to join, which comes in
                             * behind it: a mark "aligned" is left when all members but one have
                             * begun the next step; 0: anywhere */

@@ -50,7 +50,8 @@ struct stage {
     uint32_t halt_stream;
     uint64_t lost_us; /* a task ended, and nothing was released since */
     bool grown;
-    bool met; /* those that the job grew by have been in it */
+    bool asked; /* one that came later has waited for a step */
+    bool met;   /* those that the job grew by have been in it */
 };
 
 /* stage_lives.c */

@@ -75,6 +75,23 @@ static cadre_distributed_dataset *iterate(
     return iterator;
 }
 
+/* The second of two by turns is left with steps in it, where the first one has ended. */
+static void left_epochs(cadre_distributed_dataset *data)
+{
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        cadre_distributed_dataset *two[2] = {
+            iterate(data, 2 * epoch, STEPS), iterate(data, 2 * epoch + 1, 2 * STEPS)};
+        bool more[2] = {true, true};
+        while (more[0] || more[1]) {
+            more[0] = more[0] && take(two[0]);
+            bool left = !more[0] && cadre_strategy_position(strategy) == (epoch + 1) * 2 * STEPS;
+            more[1] = more[1] && !left && take(two[1]);
+        }
+        cadre_distributed_release(two[0]);
+        cadre_distributed_release(two[1]);
+    }
+}
+
 static void counted_epochs(cadre_distributed_dataset *data)
 {
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
@@ -141,6 +158,8 @@ static int program(const char *what)
     cadre_distributed_dataset *data = distribute(strcmp(what, "own") == 0);
     if (strcmp(what, programs[1]) == 0) {
         led_epochs(data);
+    } else if (strcmp(what, "left") == 0) {
+        left_epochs(data);
     } else {
         counted_epochs(data);
     }
@@ -318,6 +337,39 @@ static void a_task_that_comes_later_joins(void **state)
     }
 }
 
+/* It asks for the second of two by turns, when the first one is done; the job turns to others of
+ * both, and it comes in where its own loop begins: not in the middle of a turn. */
+static void a_turn_is_not_joined_in_its_middle(void **state)
+{
+    (void)state;
+    struct stage_end end[2];
+    char wanted[256];
+    char line[256];
+    for (uint32_t grows = 0; grows < 2; grows++) {
+        struct stage_job job = job_of(0, 1, NULL);
+        job.what = "left";
+        job.grows = grows;
+        job.grows_at = 2 * STEPS - 1;
+        job.asks_at = grows * 2 * STEPS;
+        job.waits_at = grows * (4 * STEPS + 4); /* a step of the first of both */
+        stage_run(&job, &end[grows]);
+        outcome(end[0].said[0], true, wanted);
+        bool good = end[grows].done && end[grows].position == 2 * EPOCHS * STEPS;
+        for (uint32_t i = 0; i < end[grows].started; i++) {
+            outcome(end[grows].said[i], true, line);
+            good = good && end[grows].exit_code[i] == 0 && strcmp(line, wanted) == 0;
+        }
+        if (!good) {
+            print_error("wanted: %s\n", wanted);
+            elastic_show(&end[grows]);
+        }
+        assert_true(good);
+        assert_int_equal(end[grows].roster, 1 + grows);
+    }
+    stage_end_free(&end[0]);
+    stage_end_free(&end[1]);
+}
+
 /* Leaves the checkpoint of a position. */
 static void leave_checkpoint(size_t which, uint64_t position, char path[TEST_PATH_BYTES])
 {
@@ -366,6 +418,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pipelines_of_functions_have_iterators),
         cmocka_unit_test(a_loss_is_survived),
         cmocka_unit_test(a_task_that_comes_later_joins),
+        cmocka_unit_test(a_turn_is_not_joined_in_its_middle),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
     };
     return cmocka_run_group_tests(tests, learn, NULL);

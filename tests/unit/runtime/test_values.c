@@ -172,6 +172,20 @@ static void check_countless(cadre_strategy *strategy)
     cadre_tensor_release(value);
 }
 
+/* However many sums of nothing there are, they take no time. */
+static void check_empty(cadre_strategy *strategy)
+{
+    const int64_t dims[3] = {INT64_C(1) << 40, 2, 0};
+    cadre_tensor *value = NULL;
+    cadre_tensor *result = NULL;
+    CADRE_CHECK(cadre_tensor_create(CADRE_I64, 3, dims, &value));
+    CADRE_CHECK(cadre_reduce_tensor(strategy, CADRE_SUM, value, (const int32_t[]){1}, 1, &result));
+    REQUIRE(cadre_tensor_rank(result) == 2 && cadre_tensor_count(result) == 0);
+    REQUIRE(cadre_tensor_dim(result, 0) == dims[0]);
+    cadre_tensor_release(result);
+    cadre_tensor_release(value);
+}
+
 /* Tasks that bring other shapes are told, all of them, and it does no harm. */
 static void check_refused(cadre_strategy *strategy)
 {
@@ -205,6 +219,7 @@ static int task(void)
         check_plain(strategy);
         check_plain_gathered(strategy);
         check_countless(strategy);
+        check_empty(strategy);
         check_refused(strategy);
     }
     return cadre_finish(strategy);

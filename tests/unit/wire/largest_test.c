@@ -121,7 +121,7 @@ static void the_longest_proof_fits(void **state)
             .name = name,
             .shares = true,
             .source_samples = most,
-            .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most},
+            .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most, true},
             .feed = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, FEED_FILES_DROPPED}};
     }
     for (size_t i = 0; i <= LIMIT_PAGE_VERIFIED; i++) {

@@ -24,7 +24,7 @@
     }
 #define CURSOR                                                                                     \
     {                                                                                              \
-        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25                           \
+        .stream = 21, .epoch = 22, .first = 23, .steps = 24, .begin = 25, .nested = true           \
     }
 #define FEED                                                                                       \
     {                                                                                              \
@@ -95,6 +95,7 @@ static const struct task_up report = {
             .text = "rank 1 closed the connection \xc3\xa4",
             .begun = true,
             .stream = 31,
+            .nested = true,
         },
 };
 static const struct task_up report_finished = {
@@ -123,7 +124,7 @@ static const struct task_up report_bare = {
     .type = TASK_UP_REPORT,
     .report = {.generation = GENERATION, .reason = REPORT_HALT, .text = ""},
 };
-static const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 32}};
+static const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 32, .epoch = 33}};
 static const struct task_up join_without_batch = {.type = TASK_UP_JOIN};
 static const struct task_up stream = {
     .type = TASK_UP_STREAM,

@@ -80,6 +80,27 @@ static void test_regroup_is_not_for_another_stream(void **state)
     expect(&fixture, "changed\nsend report g1 at 4 clean: halt, in stream 1 as 74\n");
 }
 
+static void test_regroup_is_not_for_the_middle_of_a_turn(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_running(2);
+    release(&fixture, 2);
+    regroup(&fixture, 2, 2);
+    apply_step(&fixture, 0);
+    apply_step(&fixture, 1);
+    forget(&fixture);
+    struct task_event event = {.type = TASK_EVENT_READY,
+        .position = 7,
+        .cursor = {.stream = 2, .first = 2, .begin = 2, .steps = 5, .nested = true}};
+    step(&fixture, &event);
+    expect(&fixture, "send arrive g1 up to 4 applied 2 stream 2 wants 3\n");
+    assert_true(fixture.core.cursor.nested);
+    assert_false(task_core_halts_next(&fixture.core));
+    /* Frozen for another reason it says so, too: nobody comes in there. */
+    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    assert_true(fixture.core.begun && fixture.core.begun_nested);
+}
+
 static void test_regroup_when_the_program_ends(void **state)
 {
     (void)state;
@@ -113,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_regroup_waits_for_the_step_to_begin),
         cmocka_unit_test(test_regroup_where_the_program_waits_already),
         cmocka_unit_test(test_regroup_is_not_for_another_stream),
+        cmocka_unit_test(test_regroup_is_not_for_the_middle_of_a_turn),
         cmocka_unit_test(test_regroup_when_the_program_ends),
         cmocka_unit_test(test_regroup_that_was_passed),
     };

@@ -112,6 +112,7 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
     }
     struct line line = {.count = (size_t)dims[axis], .stride = inner};
     CADRE_ASSERT(outer * inner == (size_t)cadre_tensor_count(*ret_sum));
+    outer = inner == 0 ? 0 : outer; /* it may be any number, with nothing to be summed */
     for (size_t o = 0; o < outer; o++) {
         for (size_t i = 0; i < inner; i++) {
             sum_line(cadre_tensor_const_data(tensor), o * line.count * inner + i, line, dtype,

@@ -9,13 +9,6 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
-/* Whether steps of the current epoch are left. Where only reading tells they may be. */
-static bool is_partly_applied(const cadre_distributed_dataset *distributed)
-{
-    return distributed->at.open && distributed->at.epochs_begun > 0 &&
-           (distributed->steps < 0 || distributed->at.applied < (uint64_t)distributed->steps);
-}
-
 /* An epoch that is all applied is found again when the program, after it, was in the middle of
  * another dataset: its evaluation. */
 static bool leads_to_another(const cadre_distributed_dataset *distributed)
@@ -23,7 +16,7 @@ static bool leads_to_another(const cadre_distributed_dataset *distributed)
     const cadre_strategy *strategy = distributed->strategy;
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         const cadre_distributed_dataset *other = strategy->input->datasets[i];
-        if (other != distributed && is_partly_applied(other) &&
+        if (other != distributed && distributed_is_partly_applied(other) &&
             other->at.serial > distributed->at.serial) {
             return distributed->at.open;
         }
@@ -36,7 +29,7 @@ static bool leads_to_another(const cadre_distributed_dataset *distributed)
 static bool reenter(cadre_distributed_dataset *distributed)
 {
     bool again = distributed->reenters && distributed->at.epochs_begun > 0 &&
-                 (is_partly_applied(distributed) || leads_to_another(distributed));
+                 (distributed_is_partly_applied(distributed) || leads_to_another(distributed));
     distributed->reenters = false;
     return again;
 }

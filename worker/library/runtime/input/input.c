@@ -63,6 +63,27 @@ bool distributed_own_pipelines(const cadre_distributed_dataset *distributed)
 
 /* --- the ledger's view --- */
 
+bool distributed_is_partly_applied(const cadre_distributed_dataset *distributed)
+{
+    return distributed->at.open && distributed->at.epochs_begun > 0 &&
+           (distributed->steps < 0 || distributed->at.applied < (uint64_t)distributed->steps);
+}
+
+/* Whether steps are left of an epoch that the program began before the one at hand: it is in the
+ * middle of a turn, or of an evaluation. One that comes later comes to the older epoch first. */
+static bool is_nested(const cadre_distributed_dataset *distributed)
+{
+    const struct input_part *input = distributed->strategy->input;
+    for (uint32_t i = 0; i < input->dataset_count; i++) {
+        const cadre_distributed_dataset *other = input->datasets[i];
+        if (other != distributed && distributed_is_partly_applied(other) &&
+            other->at.serial < distributed->at.serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
     uint64_t step, uint64_t position)
 {
@@ -75,14 +96,16 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
             .epoch = distributed->at.epochs_begun - 1,
             .first = position >= step ? position - step : 0,
             .begin = position,
-            .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0};
+            .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0,
+            .nested = is_nested(distributed)};
         /* An epoch whose length is not known is left when its end is found, as an endless one is
          * when the program has enough of it. */
         end = distributed->steps > 0 ? cursor.first + cursor.steps : LIMIT_POSITION;
     }
     const struct cursor *old = &strategy->input->cursor;
     bool goes_on = strategy->input->cursor_end > 0 && old->stream == cursor.stream &&
-                   old->epoch == cursor.epoch && old->first == cursor.first;
+                   old->epoch == cursor.epoch && old->first == cursor.first &&
+                   old->nested == cursor.nested;
     if (goes_on) {
         cursor.begin = old->begin;
     }

@@ -131,6 +131,10 @@ bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
 void distributed_place(
     const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step);
 
+/* Whether the program is in an epoch of it with steps left. Where only reading tells there may be.
+ */
+bool distributed_is_partly_applied(const cadre_distributed_dataset *distributed);
+
 /* Steps of an epoch, as far as they are known without reading. */
 int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch);
 

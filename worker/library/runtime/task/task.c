@@ -274,11 +274,6 @@ void task_attach_mesh(struct task *task, struct mesh *mesh)
     pthread_mutex_unlock(&task->lock);
 }
 
-void task_join(struct task *task, uint32_t stream)
-{
-    locked_step(task, &(struct task_event){.type = TASK_EVENT_JOIN, .cursor = {.stream = stream}});
-}
-
 bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
     const struct feed *feed)
 {

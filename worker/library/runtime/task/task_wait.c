@@ -63,16 +63,24 @@ cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_er
     return status;
 }
 
-bool task_warm_stream(struct task *task, uint32_t stream, struct stream_position *ret_position)
+/* Under the lock. */
+static bool find_stream(
+    const struct task *task, uint32_t stream, struct stream_position *ret_position)
 {
     bool known = false;
-    pthread_mutex_lock(&task->lock);
     for (size_t i = 0; i < task->warm_stream_count && !known; i++) {
         known = task->warm_streams[i].stream == stream;
         if (known) {
             *ret_position = task->warm_streams[i];
         }
     }
+    return known;
+}
+
+bool task_warm_stream(struct task *task, uint32_t stream, struct stream_position *ret_position)
+{
+    pthread_mutex_lock(&task->lock);
+    bool known = find_stream(task, stream, ret_position);
     pthread_mutex_unlock(&task->lock);
     return known;
 }
@@ -83,6 +91,16 @@ uint32_t task_warm_tasks(struct task *task)
     uint32_t tasks = task->warm_tasks;
     pthread_mutex_unlock(&task->lock);
     return tasks;
+}
+
+void task_join(struct task *task, uint32_t stream)
+{
+    struct stream_position at = {0};
+    pthread_mutex_lock(&task->lock);
+    find_stream(task, stream, &at);
+    task_step(task, &(struct task_event){
+                        .type = TASK_EVENT_JOIN, .cursor = {.stream = stream, .epoch = at.epoch}});
+    pthread_mutex_unlock(&task->lock);
 }
 
 bool task_await_streams(struct task *task)
