@@ -185,13 +185,14 @@ typedef struct cadre_variable_options {
  * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
  * others find it: before or between closures, after the first step too, and it is no step. Its name
  * is unique in the strategy (ALREADY_EXISTS). Random initial values are the same wherever it lies,
- * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, from there, whatever its shards were, or where it lay; after the first step
- * one that the checkpoint does not hold begins anew. FAILED_PRECONDITION: strings, ON_READ, a
- * replica function; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with
- * what a partitioner gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken;
- * RESOURCE_EXHAUSTED names the server that has no room. After an error it can be created again. In
- * a closure the call finds the one that the chief has created: INVALID_ARGUMENT when that has
- * another type or shape, FAILED_PRECONDITION when there is none. (tf.Variable.) */
+ * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, from
+ * there, whatever its shards were, or where it lay; after the first step one that the checkpoint
+ * does not hold begins anew. FAILED_PRECONDITION: strings, ON_READ, a replica function;
+ * INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with what a partitioner
+ * gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken; RESOURCE_EXHAUSTED
+ * names the server that has no room. After an error it can be created again. In a closure the call
+ * finds the one that the chief has created: INVALID_ARGUMENT when that has another type or shape,
+ * FAILED_PRECONDITION when there is none. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
     cadre_variable **ret_variable);
