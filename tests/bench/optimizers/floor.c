@@ -29,23 +29,18 @@ void floor_stream(float *const arrays[], size_t written, size_t count)
     streams[written - 1](arrays, count);
 }
 
-#define LANES 64
-
 float floor_read(float *const arrays[], size_t read, size_t count)
 {
-    float lanes[LANES] = {0};
     const float *a = arrays[0];
     const float *b = arrays[1];
     const float *c = arrays[2];
     const float *d = arrays[read > 3 ? 3 : 2];
-    for (size_t i = 0; i + LANES <= count; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) {
-            lanes[k] += (a[i + k] + b[i + k]) + (c[i + k] + d[i + k]);
-        }
+    float sums[4] = {0}; /* as many sums at a time as hide how long an addition takes */
+    for (size_t i = 0; i < count; i++) {
+        sums[0] += a[i];
+        sums[1] += b[i];
+        sums[2] += c[i];
+        sums[3] += d[i];
     }
-    float sum = 0;
-    for (size_t k = 0; k < LANES; k++) {
-        sum += lanes[k];
-    }
-    return sum;
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }

@@ -11,7 +11,7 @@
 #include "worker/library/optimizer/apply.h"
 #include "worker/library/optimizer/isa.h"
 
-#define TURNS  7
+#define TURNS  15
 #define ARRAYS (2 + OPTIMIZER_SLOTS)
 #define PIECE  (64 << 10) /* elements at a time: as a variable is updated in a step */
 
