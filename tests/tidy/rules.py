@@ -274,7 +274,7 @@ LAYERS = {
                                                            "worker/library/runtime/digests/digests.h",
                                                            "worker/library/runtime/input/reports.h",
                                                            "worker/library/runtime/preemption/"],
-    "worker/library/runtime/life/": BASE + PUBLIC + ["common/model/limits.h",
+    "worker/library/runtime/life/": BASE + PUBLIC + ["common/model/limits.h", "worker/library/mesh/mesh.h",
                                                      "worker/library/device/tensor_references.h",
                                                      "worker/library/runtime/border/",
                                                      "worker/library/runtime/task/",

@@ -161,9 +161,11 @@ CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argum
 
 /* What the replicas of a worker get of its dataset in a step. */
 typedef enum cadre_feed {
-    CADRE_FEED_ELEMENTS = 0, /* an element each, in order (as distribute_datasets_from_function) */
-    CADRE_FEED_PARTS         /* each its part of one element, which is a global batch, cut as
-                                cadre_distribute_dataset cuts it (experimental_distribute_dataset) */
+    /* An element each, in order. (distribute_datasets_from_function.) */
+    CADRE_FEED_ELEMENTS = 0,
+    /* Each its part of one element, which is a global batch, cut as cadre_distribute_dataset cuts
+     * it. (experimental_distribute_dataset.) */
+    CADRE_FEED_PARTS
 } cadre_feed;
 
 /* The next step's batch of the worker's dataset: a value of the worker's replicas, for cadre_run;
