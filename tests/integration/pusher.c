@@ -4,9 +4,11 @@
  * killed, in the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
- *            [--synchronous [--fail-at N]] [--until FILE]
+ *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas]
  *
  * With a file to look for it ends behind the round in which it finds that.
+ *
+ * On replicas: a closure is a step of the replicas of its worker, which make what it adds together.
  *
  * Synchronous: each round is one step of all variables, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
@@ -27,6 +29,7 @@ struct settings {
     int64_t length;   /* of the vector */
     int64_t work_us;  /* a closure takes so long at least, between its pushes */
     bool save;        /* after each round */
+    bool on_replicas;
     bool synchronous;
     int64_t fail_at; /* -1: never */
     const char *mode;
@@ -77,6 +80,36 @@ static cadre_status find(struct model *model)
     return cadre_variable_find(NULL, "number", &model->number);
 }
 
+/* --- on replicas --- */
+
+/* Each works, and adds its part: the sum of 1 to R, of all of them. */
+static cadre_status add_part(
+    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
+{
+    const struct settings *settings = user;
+    (void)inputs;
+    work(settings->work_us / 2);
+    CADRE_TRY(cadre_tensor_from_i64((int64_t)cadre_replica_id(replica) + 1, &outputs[0]));
+    return cadre_all_reduce(replica, CADRE_SUM, &outputs[0], 1, NULL);
+}
+
+/* A step of the worker's replicas, who are as many as the job was started with, and its sums. */
+static cadre_status meet(const struct settings *settings)
+{
+    cadre_strategy *strategy = cadre_strategy_current();
+    cadre_per_replica *sums = NULL;
+    int64_t count = cadre_strategy_num_replicas_in_sync(strategy);
+    CADRE_TRY(cadre_run(strategy, add_part, (void *)(uintptr_t)settings, NULL, 1, &sums));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t *sum = cadre_tensor_const_data(cadre_local_results(sums, 0)[i]);
+        if (count < 2 || *sum != count * (count + 1) / 2) {
+            return cadre_fail(CADRE_INTERNAL, "replica %lld of %lld has the sum %lld", (long long)i,
+                (long long)count, (long long)*sum);
+        }
+    }
+    return CADRE_OK;
+}
+
 /* Changes row `row` of two elements by `two`. */
 static cadre_status change_row(cadre_variable *rows, cadre_assignment how, int64_t row,
     const void *two, const cadre_push_options *options)
@@ -125,7 +158,11 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     CADRE_TRY(cadre_closure_tensor(closure, 0, &which));
     int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
     CADRE_TRY(add_row(model.rows, row));
-    work(settings->work_us / 2);
+    if (settings->on_replicas) {
+        CADRE_TRY(meet(settings));
+    } else {
+        work(settings->work_us / 2);
+    }
     CADRE_TRY(add_all(model.vector, NULL));
     work(settings->work_us / 2);
     CADRE_TRY(push_number(model.number, -1, NULL));
@@ -478,9 +515,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
         {"closures", required_argument, NULL, 'c'}, {"length", required_argument, NULL, 'l'},
         {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
-        {"mode", required_argument, NULL, 'm'}, {"synchronous", no_argument, NULL, 'y'},
-        {"fail-at", required_argument, NULL, 'f'}, {"until", required_argument, NULL, 'u'},
-        {NULL, 0, NULL, 0}};
+        {"mode", required_argument, NULL, 'm'}, {"on-replicas", no_argument, NULL, 'p'},
+        {"synchronous", no_argument, NULL, 'y'}, {"fail-at", required_argument, NULL, 'f'},
+        {"until", required_argument, NULL, 'u'}, {NULL, 0, NULL, 0}};
     *settings =
         (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
@@ -504,6 +541,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             break;
         case 'y':
             settings->synchronous = true;
+            break;
+        case 'p':
+            settings->on_replicas = true;
             break;
         case 'f':
             number = &settings->fail_at;
