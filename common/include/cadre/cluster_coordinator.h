@@ -30,9 +30,10 @@
  *
  * runs on that worker's replicas, which meet each other and nobody else: sums, gathers, merge calls
  * and metrics are theirs. It is no step of the ledger: the job's position does not change, and what
- * fails in it is the closure's error, which the function may also look at and go on. Variables and
- * metrics that are made with it are the worker's: not in checkpoints, and gone with the worker.
- * Make them in a resource's function, so that all closures of the worker find them. Random streams
+ * fails in it is the closure's error, which the function may also look at and go on. Variables
+ * that are created by CADRE_PLACEMENT_PER_WORKER in such a function are the worker's: made the
+ * first time, found by their name in all closures after it, in no checkpoint, and gone with the
+ * worker; metrics likewise, which the function of a resource makes best. Random streams
  * are drawn by the closure's number: the same when it is run again. What is about the job's state,
  * its checkpoints, its distributed datasets and its steps gives FAILED_PRECONDITION with it, and
  * says what to call instead.

@@ -103,8 +103,8 @@ static cadre_status make_own(void **ret_resource, void *user)
     (void)user;
     struct own *own = calloc(1, sizeof *own);
     *ret_resource = own;
-    const int64_t none[1] = {0};
-    CADRE_TRY(cadre_variable_create(NULL, "steps", CADRE_F32, 0, none, NULL, &own->steps));
+    const cadre_variable_options options = {.placement = CADRE_PLACEMENT_PER_WORKER};
+    CADRE_TRY(cadre_variable_create(NULL, "steps", CADRE_F32, 0, NULL, &options, &own->steps));
     return cadre_metric_create(NULL, CADRE_METRIC_SUM, "loss", NULL, &own->loss);
 }
 

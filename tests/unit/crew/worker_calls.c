@@ -15,7 +15,7 @@ bool worker_calls_init(void)
     setenv("CADRE_WORKERS", number, 1);
     snprintf(number, sizeof number, "%d", REPLICAS);
     setenv("CADRE_REPLICAS", number, 1);
-    setenv("CADRE_SERVERS", "1", 1);
+    setenv("CADRE_SERVERS", "2", 1);
     unsetenv("TF_CONFIG");
     return cadre_init(NULL, NULL) == CADRE_OK;
 }

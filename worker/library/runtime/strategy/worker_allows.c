@@ -30,7 +30,6 @@ static const struct {
     {"cadre_preemption_handler_set", ON_THE_CHIEF},
     {"cadre_normalization_adapt", ON_THE_CHIEF},
     {"cadre_lookup_adapt", ON_THE_CHIEF},
-    {"cadre_parameter_create", ON_THE_CHIEF},
     {"cadre_report", "return the number as an output of the closure, and report it in the chief's "
                      "program"},
     {"cadre_finish", "return from the closure's function, and finish in the chief's program"},

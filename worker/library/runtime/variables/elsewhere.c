@@ -5,7 +5,11 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/change.h"
+#include "worker/library/runtime/variables/change_note.h"
 
 static _Atomic(const struct variable_elsewhere *) current;
 
@@ -26,7 +30,8 @@ static bool has_servers(const cadre_strategy *strategy)
     const struct variable_elsewhere *elsewhere = variable_elsewhere();
     return elsewhere != NULL &&
            (elsewhere->in_closure() ||
-               (strategy != NULL && strategy->kind == STRATEGY_PARAMETER_SERVER));
+               (strategy != NULL &&
+                   (strategy->worker != NULL || strategy->kind == STRATEGY_PARAMETER_SERVER)));
 }
 
 cadre_status variable_is_elsewhere(
@@ -35,14 +40,23 @@ cadre_status variable_is_elsewhere(
     cadre_variable_placement placement = plan->options->placement;
     const cadre_variable *with = plan->options->colocate_with; /* it lives */
     bool servers = has_servers(plan->strategy);
+    const cadre_strategy *of = plan->strategy != NULL ? plan->strategy : strategy_current();
+    bool worker = of != NULL && of->worker != NULL;
     *ret_elsewhere = placement == CADRE_PLACEMENT_SERVERS;
     if (placement == CADRE_PLACEMENT_AUTO) {
         *ret_elsewhere = servers && (with == NULL || with->served != NULL);
     }
-    if (placement < CADRE_PLACEMENT_AUTO || placement > CADRE_PLACEMENT_SERVERS) {
+    if (placement < CADRE_PLACEMENT_AUTO || placement > CADRE_PLACEMENT_PER_WORKER) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s': %d is no placement; use one of enum cadre_variable_placement",
             plan->name, (int)placement);
+    }
+    if (placement == CADRE_PLACEMENT_PER_WORKER && !worker) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' was created with CADRE_PLACEMENT_PER_WORKER outside of functions that a "
+            "worker runs; create it in those of closures or resources, each time that it is "
+            "wanted: the first time makes it",
+            plan->name);
     }
     if (*ret_elsewhere && !servers) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -59,6 +73,28 @@ cadre_status variable_is_elsewhere(
             *ret_elsewhere ? "on no parameter server" : "on a parameter server");
     }
     return CADRE_OK;
+}
+
+bool variable_is_changed_together(cadre_replica *replica, cadre_replica **ret_replica)
+{
+    *ret_replica = replica != NULL ? replica : context_replica();
+    return *ret_replica != NULL && (*ret_replica)->strategy->replica_count > 1;
+}
+
+cadre_status variable_push_together(cadre_replica *replica, const cadre_variable *variable,
+    const char *function, const struct variable_push *push, struct cadre_error *error)
+{
+    char text[CHANGE_TEXT_BYTES];
+    cadre_status status =
+        replica->local == 0 ? variable_elsewhere()->push(variable, push, error) : CADRE_OK;
+    if (status == CADRE_OK) {
+        status = variables_meet(replica, change_text(function, variable, NULL, text),
+            change_key(function, variable), NULL, 0, error);
+    }
+    if (status != CADRE_OK) {
+        step_refused(replica, error);
+    }
+    return status;
 }
 
 cadre_status variable_read_elsewhere(
