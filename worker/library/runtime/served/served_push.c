@@ -181,8 +181,10 @@ static cadre_status push_rows_together(cadre_replica *replica, cadre_variable *v
         push->values = cadre_tensor_const_data(all.values);
         status = variable_push_together(replica, variable, "cadre_variable_push", push, error);
     }
-    cadre_sparse_release(&own);
-    cadre_sparse_release(&all);
+    cadre_tensor_release(own.values);
+    cadre_tensor_release(own.indices);
+    cadre_tensor_release(all.values);
+    cadre_tensor_release(all.indices);
     return status;
 }
 
