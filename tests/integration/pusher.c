@@ -14,7 +14,6 @@
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
 #include <errno.h>
 #include <getopt.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,8 @@
 #include <unistd.h>
 
 #include <cadre/cadre.h>
+
+#include "pusher_replicas.h"
 
 struct settings {
     int64_t rounds;
@@ -37,19 +38,12 @@ struct settings {
 };
 
 struct model {
-    cadre_variable *rows;   /* i64 [closures, 2] */
-    cadre_variable *vector; /* i64 [length] */
-    cadre_variable *number; /* f64, by SGD */
-    cadre_variable *table;  /* f64 [closures, 2], by SGD; where steps are synchronous */
+    cadre_variable *rows;     /* i64 [closures, 2] */
+    cadre_variable *vector;   /* i64 [length] */
+    cadre_variable *together; /* i64, that replicas add to; NULL: there are none */
+    cadre_variable *number;   /* f64, by SGD */
+    cadre_variable *table;    /* f64 [closures, 2], by SGD; where steps are synchronous */
 };
-
-static void work(int64_t us)
-{
-    const struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    if (us > 0) {
-        (void)ppoll(NULL, 0, &left, NULL);
-    }
-}
 
 /* A scalar, after so many synchronous steps. */
 static cadre_status read_number(cadre_variable *number, uint64_t step, double *ret_value)
@@ -78,36 +72,6 @@ static cadre_status find(struct model *model)
     CADRE_TRY(cadre_variable_find(NULL, "rows", &model->rows));
     CADRE_TRY(cadre_variable_find(NULL, "vector", &model->vector));
     return cadre_variable_find(NULL, "number", &model->number);
-}
-
-/* --- on replicas --- */
-
-/* Each works, and adds its part: the sum of 1 to R, of all of them. */
-static cadre_status add_part(
-    cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
-{
-    const struct settings *settings = user;
-    (void)inputs;
-    work(settings->work_us / 2);
-    CADRE_TRY(cadre_tensor_from_i64((int64_t)cadre_replica_id(replica) + 1, &outputs[0]));
-    return cadre_all_reduce(replica, CADRE_SUM, &outputs[0], 1, NULL);
-}
-
-/* A step of the worker's replicas, who are as many as the job was started with, and its sums. */
-static cadre_status meet(const struct settings *settings)
-{
-    cadre_strategy *strategy = cadre_strategy_current();
-    cadre_per_replica *sums = NULL;
-    int64_t count = cadre_strategy_num_replicas_in_sync(strategy);
-    CADRE_TRY(cadre_run(strategy, add_part, (void *)(uintptr_t)settings, NULL, 1, &sums));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t *sum = cadre_tensor_const_data(cadre_local_results(sums, 0)[i]);
-        if (count < 2 || *sum != count * (count + 1) / 2) {
-            return cadre_fail(CADRE_INTERNAL, "replica %lld of %lld has the sum %lld", (long long)i,
-                (long long)count, (long long)*sum);
-        }
-    }
-    return CADRE_OK;
 }
 
 /* Changes row `row` of two elements by `two`. */
@@ -159,12 +123,12 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
     CADRE_TRY(add_row(model.rows, row));
     if (settings->on_replicas) {
-        CADRE_TRY(meet(settings));
+        CADRE_TRY(pusher_meet(settings->work_us));
     } else {
-        work(settings->work_us / 2);
+        pusher_work(settings->work_us / 2);
     }
     CADRE_TRY(add_all(model.vector, NULL));
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     CADRE_TRY(push_number(model.number, -1, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
 }
@@ -193,12 +157,12 @@ static cadre_status take_part(
             (long long)step, wanted);
     }
     CADRE_TRY(push_number(model.number, gradient, &options));
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
         return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld was told to fail", (long long)step);
     }
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     return add_all(model.vector, &options);
 }
 
@@ -224,7 +188,7 @@ static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *
     const struct settings *settings = user;
     (void)outputs;
     while (strcmp(settings->mode, "await") == 0 && !atomic_load(&awaiting)) {
-        work(1000);
+        pusher_work(1000);
     }
     return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
         (unsigned long long)cadre_closure_number(closure));
@@ -323,6 +287,11 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
         strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
     CADRE_CHECK(
         cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, &of_number, &model->number));
+    if (settings->on_replicas) {
+        const cadre_variable_options sum = {.aggregation = CADRE_AGGREGATION_SUM};
+        CADRE_CHECK(cadre_variable_create(
+            strategy, "together", CADRE_I64, 0, NULL, &sum, &model->together));
+    }
     if (settings->synchronous) {
         CADRE_CHECK(cadre_variable_create(
             strategy, "table", CADRE_F64, 2, rows, &of_number, &model->table));
@@ -434,6 +403,9 @@ static bool check(const struct settings *settings, const struct model *model)
     CADRE_CHECK(read_number(model->number, 0, &number));
     int64_t wrong = count_wrong(model->rows, synchronous ? 0 : settings->rounds) +
                     count_wrong(model->vector, all);
+    if (settings->on_replicas) {
+        wrong += count_wrong(model->together, all);
+    }
     if (synchronous) {
         wrong += count_wrong_table(model->table, (double)settings->rounds);
     }
