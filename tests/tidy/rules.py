@@ -315,6 +315,7 @@ LAYERS = {
                                                          "worker/library/runtime/reductions/reductions.h",
                                                          "worker/library/runtime/input/input_participant.h",
                                                          "worker/library/runtime/state/state_participant.h",
+                                                         "worker/library/runtime/preemption/preemption.h",
                                                          "worker/library/runtime/life/strategy_life.h",
                                                          "worker/library/runtime/closures/"],
     "worker/library/runtime/roles/": BASE + PUBLIC + ["worker/library/crash/crash.h", "worker/library/ps/server.h",

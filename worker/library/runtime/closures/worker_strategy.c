@@ -10,6 +10,7 @@
 #include "worker/library/runtime/devices/devices_participant.h"
 #include "worker/library/runtime/input/input_participant.h"
 #include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -65,9 +66,10 @@ static const struct participant closure_participant = {
     .returned = returned,
 };
 
-/* As a program's, without what is about the job: it is not preempted, compares no states with
- * others, and has no crew. */
+/* As a program's, without what is about several tasks: it compares no states with others, and has
+ * no crew. */
 static const struct participant *const parts[] = {
+    &preemption_participant,
     &input_participant,
     &state_participant,
     &closure_participant,

@@ -28,6 +28,7 @@ static const struct {
     {"cadre_export", ON_THE_CHIEF},
     {"cadre_state_register", ON_THE_CHIEF},
     {"cadre_preemption_handler_set", ON_THE_CHIEF},
+    {"cadre_preempt", ON_THE_CHIEF},
     {"cadre_normalization_adapt", ON_THE_CHIEF},
     {"cadre_lookup_adapt", ON_THE_CHIEF},
     {"cadre_report", "return the number as an output of the closure, and report it in the chief's "
