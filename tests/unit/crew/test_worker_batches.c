@@ -111,6 +111,7 @@ static cadre_status take_one(
 static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     cadre_strategy *strategy = cadre_strategy_current();
+    cadre_per_replica *first = NULL;
     cadre_per_replica *batch = NULL;
     cadre_tensor *component = NULL;
     (void)outputs;
@@ -123,7 +124,7 @@ static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[]
             "argument 5") &&
         says(cadre_run(strategy, take_one, closure, NULL, 0, NULL), CADRE_FAILED_PRECONDITION,
             "inside a replica function") &&
-        cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &batch) == CADRE_OK &&
+        cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &first) == CADRE_OK &&
         says(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, &batch), CADRE_INVALID_ARGUMENT,
             "in one way") &&
         says(cadre_closure_next(closure, 0, &component, 1, NULL), CADRE_FAILED_PRECONDITION,
@@ -133,6 +134,7 @@ static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[]
             "cadre_closure_next") &&
         batch == NULL;
     cadre_tensor_release(component);
+    cadre_per_replica_release(first);
     return right ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a mistake was not told");
 }
 
