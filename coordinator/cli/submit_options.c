@@ -31,7 +31,8 @@ static const struct option_row rows[] = {
         .metavar = "N",
         .fallback = "0",
         .max = LIMIT_REPLICAS_PER_TASK,
-        .help = "Copies of the model in each task; 0: one per local device."},
+        .help = "Copies of the model in each task (beside parameter servers: in each worker); "
+                "0: one per local device."},
     {.name = "gpus",
         .letter = 'g',
         .type = OPTION_U64,

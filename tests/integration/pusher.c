@@ -4,15 +4,16 @@
  * killed, in the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
- *            [--synchronous [--fail-at N]] [--until FILE]
+ *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas]
  *
  * With a file to look for it ends behind the round in which it finds that.
+ *
+ * On replicas: a closure is a step of the replicas of its worker, which make what it adds together.
  *
  * Synchronous: each round is one step of all variables, to which each closure contributes; the
  * first attempt of step N fails half way. Modes are what a user could get wrong. */
 #include <errno.h>
 #include <getopt.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,15 @@
 
 #include <cadre/cadre.h>
 
+#include "pusher_replicas.h"
+
 struct settings {
     int64_t rounds;
     int64_t closures; /* a round */
     int64_t length;   /* of the vector */
     int64_t work_us;  /* a closure takes so long at least, between its pushes */
     bool save;        /* after each round */
+    bool on_replicas;
     bool synchronous;
     int64_t fail_at; /* -1: never */
     const char *mode;
@@ -34,19 +38,12 @@ struct settings {
 };
 
 struct model {
-    cadre_variable *rows;   /* i64 [closures, 2] */
-    cadre_variable *vector; /* i64 [length] */
-    cadre_variable *number; /* f64, by SGD */
-    cadre_variable *table;  /* f64 [closures, 2], by SGD; where steps are synchronous */
+    cadre_variable *rows;     /* i64 [closures, 2] */
+    cadre_variable *vector;   /* i64 [length] */
+    cadre_variable *together; /* i64, that replicas add to; NULL: there are none */
+    cadre_variable *number;   /* f64, by SGD */
+    cadre_variable *table;    /* f64 [closures, 2], by SGD; where steps are synchronous */
 };
-
-static void work(int64_t us)
-{
-    const struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    if (us > 0) {
-        (void)ppoll(NULL, 0, &left, NULL);
-    }
-}
 
 /* A scalar, after so many synchronous steps. */
 static cadre_status read_number(cadre_variable *number, uint64_t step, double *ret_value)
@@ -125,9 +122,13 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     CADRE_TRY(cadre_closure_tensor(closure, 0, &which));
     int64_t row = *(const int64_t *)cadre_tensor_const_data(which);
     CADRE_TRY(add_row(model.rows, row));
-    work(settings->work_us / 2);
+    if (settings->on_replicas) {
+        CADRE_TRY(pusher_meet(settings->work_us));
+    } else {
+        pusher_work(settings->work_us / 2);
+    }
     CADRE_TRY(add_all(model.vector, NULL));
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     CADRE_TRY(push_number(model.number, -1, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
 }
@@ -156,12 +157,12 @@ static cadre_status take_part(
             (long long)step, wanted);
     }
     CADRE_TRY(push_number(model.number, gradient, &options));
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
         return cadre_fail(CADRE_INVALID_ARGUMENT, "step %lld was told to fail", (long long)step);
     }
-    work(settings->work_us / 2);
+    pusher_work(settings->work_us / 2);
     return add_all(model.vector, &options);
 }
 
@@ -187,7 +188,7 @@ static cadre_status fail(cadre_closure *closure, cadre_tensor *outputs[], void *
     const struct settings *settings = user;
     (void)outputs;
     while (strcmp(settings->mode, "await") == 0 && !atomic_load(&awaiting)) {
-        work(1000);
+        pusher_work(1000);
     }
     return cadre_fail(CADRE_INVALID_ARGUMENT, "closure %llu was told to fail",
         (unsigned long long)cadre_closure_number(closure));
@@ -288,6 +289,11 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
         cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, NULL, &model->number));
     CADRE_CHECK(cadre_optimizer_create(strategy, &sgd, &optimizer));
     CADRE_CHECK(cadre_optimizer_build(optimizer, &model->number, 1));
+    if (settings->on_replicas) {
+        const cadre_variable_options sum = {.aggregation = CADRE_AGGREGATION_SUM};
+        CADRE_CHECK(cadre_variable_create(
+            strategy, "together", CADRE_I64, 0, NULL, &sum, &model->together));
+    }
     if (settings->synchronous) {
         CADRE_CHECK(
             cadre_variable_create(strategy, "table", CADRE_F64, 2, rows, NULL, &model->table));
@@ -401,6 +407,9 @@ static bool check(const struct settings *settings, const struct model *model)
     CADRE_CHECK(read_number(model->number, 0, &number));
     int64_t wrong = count_wrong(model->rows, synchronous ? 0 : settings->rounds) +
                     count_wrong(model->vector, all);
+    if (settings->on_replicas) {
+        wrong += count_wrong(model->together, all);
+    }
     if (synchronous) {
         wrong += count_wrong_table(model->table, (double)settings->rounds);
     }
@@ -482,9 +491,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
         {"closures", required_argument, NULL, 'c'}, {"length", required_argument, NULL, 'l'},
         {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
-        {"mode", required_argument, NULL, 'm'}, {"synchronous", no_argument, NULL, 'y'},
-        {"fail-at", required_argument, NULL, 'f'}, {"until", required_argument, NULL, 'u'},
-        {NULL, 0, NULL, 0}};
+        {"mode", required_argument, NULL, 'm'}, {"on-replicas", no_argument, NULL, 'p'},
+        {"synchronous", no_argument, NULL, 'y'}, {"fail-at", required_argument, NULL, 'f'},
+        {"until", required_argument, NULL, 'u'}, {NULL, 0, NULL, 0}};
     *settings =
         (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
@@ -508,6 +517,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             break;
         case 'y':
             settings->synchronous = true;
+            break;
+        case 'p':
+            settings->on_replicas = true;
             break;
         case 'f':
             number = &settings->fail_at;

@@ -114,6 +114,15 @@ def test_workers_are_killed():
         check_exact(job.end(), 40, 20)
 
 
+def test_workers_are_killed_while_their_replicas_meet():
+    """Closures are steps of two replicas each; a step that is lost with its worker is done again by another one."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "10000", "--on-replicas",
+                  options=("--replicas", "2", "--max-restarts", "100"))
+        kill_again_and_again(cluster, job, "worker", 6)
+        check_exact(job.end(), 30, 20)
+
+
 def test_the_chief_is_killed():
     """All tasks begin anew, from the newest checkpoint."""
     with Cluster(workers=2, slots=3) as cluster:
@@ -255,6 +264,15 @@ def by_tf_config(*arguments, members=MEMBERS, commands=None, **environment):
 
 def test_by_tf_config():
     statuses, said = by_tf_config("--rounds", "5", "--closures", "20")
+    check_equal(statuses, [0] * 5, f"statuses of the tasks: {said}")
+    check_exact(said[0], 5, 20)
+
+
+def test_replicas_of_workers_however_it_is_started():
+    meet = ("--rounds", "5", "--closures", "20", "--on-replicas")
+    check_exact(run_here(*meet, options=(*SERVERS, "--replicas", "2")), 5, 20)
+    check_exact(by_hand(*meet, CADRE_REPLICAS="3", CADRE_WORKERS="2"), 5, 20)
+    statuses, said = by_tf_config(*meet, CADRE_REPLICAS="2")
     check_equal(statuses, [0] * 5, f"statuses of the tasks: {said}")
     check_exact(said[0], 5, 20)
 

@@ -20,12 +20,30 @@
  * themselves for a server that is lost, so UNAVAILABLE and DATA_LOSS of them mean that it did not
  * come back, and the job is to go on from a checkpoint.
  *
+ * A worker has a strategy of its own for its functions, which cadre_strategy_current() gives there:
+ * so many replicas as the job was started with (`--replicas`, CADRE_REPLICAS), else one on each GPU
+ * that cadre_enable_gpus gives, or one on the CPU. In a closure
+ *
+ *     cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &batch);
+ *     cadre_run(cadre_strategy_current(), replica_step, NULL, batch, 1, &loss);
+ *     cadre_reduce(cadre_strategy_current(), CADRE_SUM, loss, &sum);
+ *
+ * runs on that worker's replicas, which meet each other and nobody else: sums, gathers, merge calls
+ * and metrics are theirs. It is no step of the ledger: the job's position does not change, and what
+ * fails in it is the closure's error, which the function may also look at and go on. Variables
+ * that are created by CADRE_PLACEMENT_PER_WORKER in such a function are the worker's: made the
+ * first time, found by their name in all closures after it, in no checkpoint, and gone with the
+ * worker; metrics likewise, which the function of a resource makes best. Random streams
+ * are drawn by the closure's number: the same when it is run again. What is about the job's state,
+ * its checkpoints, its distributed datasets and its steps gives FAILED_PRECONDITION with it, and
+ * says what to call instead.
+ *
  * Functions for the chief are called by one thread at a time. What is queued or runs when the
  * strategy ends (cadre_finish too) is cancelled: join first.
  *
- * Tensors of closures and of variables on servers are in the memory of the host, also where workers
- * have GPUs: a function that computes on one uses CUDA by itself, on the worker's own
- * (CUDA_VISIBLE_DEVICES), and copies what it takes and gives. */
+ * Tensors and batches of closures, and of variables on servers, are in the memory of the host, also
+ * where workers have GPUs; outside of cadre_run a function that computes on one uses CUDA by
+ * itself, on the worker's own (CUDA_VISIBLE_DEVICES), and copies what it takes and gives. */
 #ifndef CADRE_CLUSTER_COORDINATOR_H
 #define CADRE_CLUSTER_COORDINATOR_H
 
@@ -35,6 +53,7 @@
 #include "cadre/input.h"
 #include "cadre/parameter_server.h"
 #include "cadre/replica.h"
+#include "cadre/values.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,8 +78,9 @@ typedef cadre_status (*cadre_closure_function)(
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
-/* Makes a worker's dataset: num_input_pipelines is 1; cadre_worker_index says which worker. It is
- * read from the beginning of its epoch 0 to its end; one that is to be endless repeats itself. */
+/* Makes a worker's dataset: num_input_pipelines is 1, num_replicas_in_sync the worker's replicas;
+ * cadre_worker_index says which worker. It is read from the beginning of its epoch 0 to its end;
+ * one that is to be endless repeats itself. */
 CADRE_API cadre_status cadre_dataset_register(
     const char *name, cadre_input_function function, void *user);
 
@@ -136,9 +156,29 @@ CADRE_API uint32_t cadre_closure_argument_count(const cadre_closure *closure);
 CADRE_API cadre_status cadre_closure_tensor(
     cadre_closure *closure, uint32_t argument, cadre_tensor **ret_tensor);
 /* The next element of the worker's dataset: its components, one reference each. OUT_OF_RANGE at the
- * end, and from then on. */
+ * end, and from then on. Not in a replica function, nor is the next one. */
 CADRE_API cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
     cadre_tensor *ret_components[], uint32_t capacity, uint32_t *ret_count);
+
+/* What the replicas of a worker get of its dataset in a step. */
+typedef enum cadre_feed {
+    /* An element each, in order. (distribute_datasets_from_function.) */
+    CADRE_FEED_ELEMENTS = 0,
+    /* Each its part of one element, which is a global batch, cut as cadre_distribute_dataset cuts
+     * it. (experimental_distribute_dataset.) */
+    CADRE_FEED_PARTS
+} cadre_feed;
+
+/* The next step's batch of the worker's dataset: a value of the worker's replicas, for cadre_run;
+ * the caller's to release. cadre_replica_global_rows is then that of the worker's replicas. At the
+ * end replicas that have nothing get empty tensors while others have something, but where all
+ * elements have one fixed shape: then it ends before, and a warning says what was left.
+ * OUT_OF_RANGE from then on; any other error of the dataset also comes out of all further calls.
+ * INVALID_ARGUMENT: another `feed` than before. FAILED_PRECONDITION: it was read by
+ * cadre_closure_next. (next() of a per-worker iterator with several replicas.) */
+CADRE_API cadre_status cadre_closure_batch(
+    cadre_closure *closure, uint32_t argument, cadre_feed feed, cadre_per_replica **ret_batch);
+
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);
 /* The closure's number, from 1: the same when it is run again. */

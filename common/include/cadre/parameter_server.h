@@ -5,7 +5,8 @@
  *     chief      the program: creates variables,           cadre/cluster_coordinator.h
  *                schedules closures, saves
  *
- *     worker     runs closures, one at a time              cadre_serve
+ *     worker     runs closures, one at a time, each on     cadre_serve
+ *                all of its replicas (`--replicas`)
  *
  *     ps         holds variables (cadre/served.h)          cadre_serve
  *
@@ -92,7 +93,10 @@ typedef struct cadre_parameter_server_options {
     uint32_t server_patience_s;
 } cadre_parameter_server_options;
 
-/* The chief's strategy: one replica on CPU:0. Waits until the servers are there. In a job that was
+/* The chief's strategy: one replica on CPU:0. cadre_run with it runs there, and a warning says so
+ * once: what is to run on the replicas of workers calls cadre_run in a closure, with the worker's
+ * own strategy. cadre_strategy_num_replicas_in_sync is R, the replicas of one worker
+ * (cadre/cluster_coordinator.h). Waits until the servers are there. In a job that was
  * submitted with another strategy, in a worker, a ps, in a cluster with ps tasks but no chief or no
  * worker: FAILED_PRECONDITION, which says what to do instead.
  * (tf.distribute.ParameterServerStrategy.) */

@@ -49,7 +49,8 @@ extern "C" {
 
 /* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
  * daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the number of
- * replicas (0 to 256; 0: what the program asks for); CADRE_OUTPUT_DIR, the folder for checkpoints;
+ * replicas, beside parameter servers of each worker (0 to 256; 0: what the program asks for);
+ * CADRE_OUTPUT_DIR, the folder for checkpoints;
  * CADRE_RESTORE, the manifest of a checkpoint to go on from, or a folder of which the newest whole
  * one is taken, with a warning when a newer one is damaged; CADRE_CHECKPOINT_EVERY, _DIR and
  * CADRE_CHECKPOINTS_KEPT (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many

@@ -27,6 +27,14 @@
  * same order, by one thread. One that a failure cut off may have been applied in some blocks of
  * rows; sent again, the rest is.
  *
+ * In a step of a closure (cadre_run with the worker's strategy) the replicas of the worker write
+ * such a variable together, as the aggregation says that it was created with: their values are
+ * added, averaged, or the first one's counts (of rows: all of theirs, one behind the other), and
+ * the first replica makes one push of that, in the order of its closure; the others go on when it
+ * is applied. A number (cadre_variable_assign_literal) counts once, and is refused with SUM.
+ * Without an aggregation INVALID_ARGUMENT, where there are several replicas. Behind cadre_run, and
+ * in the function of cadre_merge_call, it is a push as always. Workers do not wait for each other.
+ *
  * A read goes on while others push: it may find a push in some rows and not in others. Steps that
  * all workers take together are pushed synchronously (cadre_push_options.contributions):
  *

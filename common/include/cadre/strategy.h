@@ -115,7 +115,8 @@ CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
  * ended, they say 0 and false. */
 
 /* Replicas of the whole job, as it is now; of a task that has not joined yet: as it would be with
- * it. (tf.distribute.Strategy.num_replicas_in_sync.) */
+ * it. With parameter servers: those of one worker, which is how many run a step of a closure.
+ * (tf.distribute.Strategy.num_replicas_in_sync.) */
 CADRE_API uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy);
 
 /* Replicas of this task. (len(strategy.extended.worker_devices).) */
@@ -174,13 +175,15 @@ CADRE_API cadre_status cadre_scope_enter(cadre_strategy *strategy);
  * its strategy too; then it need not be left. */
 CADRE_API cadre_status cadre_scope_leave(cadre_strategy *strategy);
 
-/* Makes it current outside of scopes, in all threads; NULL: none. It ends with the strategy.
- * FAILED_PRECONDITION inside a scope or a replica function.
+/* Makes it current outside of scopes, in all threads but those of workers; NULL: none. It ends with
+ * the strategy. FAILED_PRECONDITION inside a scope, a replica function or one that a worker runs.
  * (tf.distribute.experimental_set_strategy.) */
 CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
 
-/* The current strategy: in a replica function its own; else of the scope; else the one that was
- * set; else the *default strategy*, of which cadre_has_strategy says false. Any thread.
+/* The current strategy: in a replica function its own; else of the scope; else in a function that a
+ * worker runs for the chief the worker's own (cadre/cluster_coordinator.h), which is not to be
+ * released; else the one that was set; else the *default strategy*, of which cadre_has_strategy
+ * says false. Any thread.
  *
  * The default strategy is one replica on CPU:0 of this process, by itself whatever job the process
  * is a task of, so that a function which is written for a strategy can be called without one:

@@ -11,6 +11,7 @@
  *     sync on read   one per local replica   in a strategy, ON_READ
  *     aggregating    one                     with central storage, whatever is asked
  *     regular        one                     outside of any strategy's scope: plain memory
+ *     mirrored       one per local replica   in functions of a worker, CADRE_PLACEMENT_PER_WORKER
  *     served         none; shards, on        with parameter servers (cadre/served.h)
  *                    parameter servers
  *
@@ -103,11 +104,15 @@ typedef enum cadre_kind {
 
 /* Where a variable lies. A model that leaves it AUTO is trained by any strategy. */
 typedef enum cadre_variable_placement {
-    CADRE_PLACEMENT_AUTO = 0, /* as the strategy has its variables: with its replicas, or with
-                                 parameter servers on those */
-    CADRE_PLACEMENT_REPLICAS, /* in the processes of the replicas; of parameter servers the chief's
-                                 own, which closures do not see */
-    CADRE_PLACEMENT_SERVERS   /* on parameter servers, else FAILED_PRECONDITION */
+    CADRE_PLACEMENT_AUTO = 0,  /* as the strategy has its variables: with its replicas, or with
+                                  parameter servers on those */
+    CADRE_PLACEMENT_REPLICAS,  /* in the processes of the replicas; of parameter servers the chief's
+                                  own, which closures do not see */
+    CADRE_PLACEMENT_SERVERS,   /* on parameter servers, else FAILED_PRECONDITION */
+    CADRE_PLACEMENT_PER_WORKER /* in functions that a worker runs, else FAILED_PRECONDITION: each
+                                  worker has its own, with its replicas. Made the first time that
+                                  it is created there, also after steps, and found then
+                                  (INVALID_ARGUMENT: it has another type or shape) */
 } cadre_variable_placement;
 
 /* Zeroed: zeros, AUTO, NONE. */

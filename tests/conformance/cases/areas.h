@@ -91,6 +91,13 @@ void area_closure_queue(struct conformance_case *self);
 
 /* area_coordinator.c: closures on workers of this process, also such that are lost */
 void area_coordinator(struct conformance_case *self);
+/* area_closures.c: closures on the replicas of their worker */
+void area_in_closure(struct conformance_case *self);
+void area_per_worker_dataset(struct conformance_case *self);
+
+/* main.c: the area of that name, whose cases look like this one. */
+void case_run_area(struct conformance_case *self, const char *area);
+
 /* area_sharded.c: variables that they hold */
 void area_sharded_variable(struct conformance_case *self);
 

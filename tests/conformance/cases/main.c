@@ -36,6 +36,7 @@ static const struct {
     {"element_spec", area_element_spec, {"per_replica_shapes", ERRORS}},
     {"fault_tolerance", area_coordinator, {"fetches", "reads", "read_at_least", ERRORS}},
     {"gather", area_gather, {"result", "results", "grad_per_replica", ERRORS}},
+    {"in_closure", area_in_closure, {NULL}},
     {"input_context", area_input_context, {"per_replica_batch", ERRORS}},
     {"input_options", area_input_options, {STEPS}},
     {"iterators", area_iterators, {"elements"}},
@@ -52,6 +53,7 @@ static const struct {
     {"print", area_print, {"text", ERRORS}},
     {"optimizer", area_optimizer,
         {"values", "history", "slots", "iterations", "learning_rate", ERRORS}},
+    {"per_worker_dataset", area_per_worker_dataset, {STEPS}},
     {"partitioner", area_partitioner, {"results", ERRORS}},
     {"preprocessing", area_preprocessing, {"values", "vocabulary", "dtype", "one_of", ERRORS}},
     {"ps_placement", area_ps_placement, {"ps_task", "shards", ERRORS}},
@@ -83,7 +85,7 @@ static unsigned long counts[3]; /* by verdict */
 static json_t *skipped;         /* the ids of those that were, each true; NULL: nobody asks */
 static bool logical_gpus;
 
-static void run_area(struct conformance_case *self, const char *area)
+void case_run_area(struct conformance_case *self, const char *area)
 {
     for (size_t i = 0; i < sizeof areas / sizeof areas[0]; i++) {
         if (strcmp(areas[i].name, area) == 0) {
@@ -110,7 +112,7 @@ static void run_case(const json_t *object, size_t number)
     if (area == NULL || !json_is_object(self.given) || !json_is_object(self.expect)) {
         case_skip(&self, "it is no object with \"area\", \"given\" and \"expect\"");
     } else {
-        run_area(&self, area);
+        case_run_area(&self, area);
     }
     case_end(&self);
     counts[self.verdict]++;

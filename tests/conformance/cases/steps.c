@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/library/runtime/closures/closure.h"
+
 static void release_json(void *value)
 {
     json_decref(value);
@@ -100,7 +102,7 @@ static void release_strategy(void *strategy)
     cadre_strategy_release(strategy);
 }
 
-static bool begin_library(struct conformance_case *self)
+bool case_library(struct conformance_case *self)
 {
     static const char *const unset[] = {"CADRE_SOCKET", "CADRE_TASKS", "CADRE_TASKS_MIN",
         "CADRE_REPLICAS", "CADRE_RESTORE", "CADRE_CHECKPOINT_EVERY", "CADRE_CHECKPOINT_DIR"};
@@ -119,8 +121,8 @@ cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards)
         .partitioner = {.kind = shards > 0 ? CADRE_PARTITIONER_FIXED : CADRE_PARTITIONER_NONE,
             .shards = shards}};
     cadre_strategy *strategy = NULL;
-    if (!begin_library(self) || !case_ok(self, cadre_strategy_parameter_server(&options, &strategy),
-                                    "cadre_strategy_parameter_server")) {
+    if (!case_library(self) || !case_ok(self, cadre_strategy_parameter_server(&options, &strategy),
+                                   "cadre_strategy_parameter_server")) {
         return NULL;
     }
     cadre_show_progress(strategy, false);
@@ -138,7 +140,16 @@ static cadre_strategy *keep_strategy(struct conformance_case *self, cadre_strate
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
 {
     cadre_strategy *strategy = NULL;
-    if (!begin_library(self) ||
+    if (closure_current() != NULL) { /* that of its worker, which is to have so many */
+        strategy = cadre_strategy_current();
+        if (cadre_strategy_local_replicas(strategy) != replicas) {
+            case_fail(self, "the worker has %u replicas, and the case %u",
+                cadre_strategy_local_replicas(strategy), replicas);
+            strategy = NULL;
+        }
+        return strategy;
+    }
+    if (!case_library(self) ||
         !case_ok(self, cadre_strategy_mirrored(replicas, &strategy), "cadre_strategy_mirrored")) {
         return NULL;
     }
@@ -152,7 +163,7 @@ cadre_strategy *case_strategy_of(
     if (strategy == NULL || strcmp(strategy, "mirrored") == 0) {
         return case_strategy(self, replicas);
     }
-    if (!begin_library(self)) {
+    if (!case_library(self)) {
         return NULL;
     }
     if (strcmp(strategy, "default") == 0) {
@@ -179,7 +190,7 @@ cadre_strategy *case_strategy_gpus(
         snprintf(names[i], sizeof names[i], "GPU:%u", i * stride);
         devices[i] = names[i];
     }
-    if (replicas > GPUS_MAX || !begin_library(self) ||
+    if (replicas > GPUS_MAX || !case_library(self) ||
         !case_ok(self, cadre_strategy_mirrored_devices(devices, replicas, &strategy),
             "cadre_strategy_mirrored_devices")) {
         return NULL;

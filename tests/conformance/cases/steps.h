@@ -40,8 +40,11 @@ json_t *public_step(const cadre_per_replica *batch, const char *structure);
 void public_read(struct conformance_case *self, cadre_distributed_dataset *distributed,
     const char *structure, uint64_t most, struct steps *ret_steps);
 
+/* cadre_init, once for all cases. */
+bool case_library(struct conformance_case *self);
+
 /* A mirrored strategy of so many replicas, which ends with the case; NULL: it could not be made,
- * and the case has failed. One at a time. */
+ * and the case has failed. One at a time. In a closure it is its worker's. */
 cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
 
 /* The same, of replicas on GPUs: every `stride`th, from the first one on. */

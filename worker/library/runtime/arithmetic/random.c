@@ -19,13 +19,15 @@ static cadre_status replica_stream(const cadre_replica *replica, uint64_t seed, 
     if (replica != NULL || context_replica() != NULL) {
         CADRE_TRY(step_require(replica, "cadre_random_stream", error));
         CADRE_ASSERT(replica->id < replica->strategy->replica_count);
-        *ret_random =
-            random_stream(OF_REPLICA, seed, name, replica->strategy->step.position, replica->id);
+        const cadre_strategy *of = replica->strategy;
+        *ret_random = random_stream(
+            OF_REPLICA, seed, name, strategy_draws_by(of, of->step.position), replica->id);
         return CADRE_OK;
     }
     cadre_strategy *strategy = strategy_current();
     CADRE_TRY(strategy_look(strategy, "cadre_random_stream", error));
-    *ret_random = random_stream(OF_STEP, seed, name, strategy_position(strategy), 0);
+    *ret_random = random_stream(
+        OF_STEP, seed, name, strategy_draws_by(strategy, strategy_position(strategy)), 0);
     return CADRE_OK;
 }
 

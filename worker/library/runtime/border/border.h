@@ -51,7 +51,7 @@ bool context_update(uint32_t *ret_local);
 /* Whether it runs the function of a merge call, or an update in it. */
 bool context_merging(void);
 
-/* Whether the calling thread is a worker of a crew that this program made by hand. */
+/* Whether the calling thread runs functions of a crew's worker. */
 void context_set_worker(bool is_worker);
 bool context_worker(void);
 

@@ -381,3 +381,23 @@ cadre_status environment_read(struct environment *ret_environment, struct cadre_
     CADRE_ASSERT(environment->tasks_min <= environment->tasks);
     return environment->role != ROLE_NONE ? check_slot(environment, error) : CADRE_OK;
 }
+
+void environment_alone(
+    const struct environment *of, uint32_t replicas, struct environment *ret_environment)
+{
+    CADRE_ASSERT(of != ret_environment);
+    *ret_environment = *of;
+    ret_environment->attached = false;
+    ret_environment->by_hand = true;
+    ret_environment->job = 0;
+    ret_environment->slot = 0;
+    ret_environment->incarnation = 0;
+    ret_environment->tasks = 1;
+    ret_environment->tasks_min = 1;
+    ret_environment->replicas = replicas;
+    ret_environment->role = ROLE_NONE;
+    ret_environment->index = 0;
+    ret_environment->restore_path[0] = '\0';
+    ret_environment->checkpoint_every = 0;
+    ret_environment->preemption = false;
+}

@@ -139,4 +139,9 @@ struct environment {
  * should hold; FAILED_PRECONDITION when the daemon's frames have another version. */
 cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error);
 
+/* What a strategy is told that is the whole job by itself, whatever job the program is a task of:
+ * one task of `replicas` replicas, which goes on from nothing and keeps nothing. */
+void environment_alone(
+    const struct environment *of, uint32_t replicas, struct environment *ret_environment);
+
 #endif

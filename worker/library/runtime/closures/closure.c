@@ -5,6 +5,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/strategy/scope.h"
 
 static _Thread_local uint32_t worker_index = UINT32_MAX;
 static _Thread_local cadre_closure *current;
@@ -27,6 +28,13 @@ void closure_leave(cadre_closure *closure)
 {
     CADRE_ASSERT(current == closure);
     current = NULL;
+}
+
+void closure_follow(uint32_t index, cadre_closure *closure)
+{
+    CADRE_ASSERT(closure == NULL || closure->worker == index);
+    worker_index = index;
+    current = closure;
 }
 
 cadre_closure *closure_current(void)
@@ -143,11 +151,39 @@ cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, v
     return border(status, &error);
 }
 
+static cadre_status refuse_other_way(const struct worker_thing *thing, const char *function,
+    const char *other, struct cadre_error *error)
+{
+    return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+        "%s was called for the dataset `%s`, which closures have read with %s before; read it in "
+        "one way, or have two made of it (cadre_create_per_worker_dataset)",
+        function, thing->name, other);
+}
+
+/* The dataset that is argument `argument`, for what takes the next of it. Replicas would take turns
+ * in no order. */
+static cadre_status find_dataset(const cadre_closure *closure, const char *function,
+    uint32_t argument, struct worker_thing **ret_thing, struct cadre_error *error)
+{
+    const struct closure_argument *found = NULL;
+    CADRE_TRY(context_require_cross(function, error));
+    CADRE_TRY(find(closure, function, argument, &found, error));
+    if (found->thing == NULL || found->thing->kind != REGISTERED_DATASET) {
+        return other_kind(function, argument, found, "a dataset", error);
+    }
+    *ret_thing = found->thing;
+    return CADRE_OK;
+}
+
 /* The components become the caller's. */
 static cadre_status next(struct worker_thing *thing, cadre_tensor *ret_components[],
     uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
 {
     cadre_element element = {0};
+    if (thing->batches.input != NULL) {
+        return refuse_other_way(thing, "cadre_closure_next", "cadre_closure_batch", error);
+    }
+    thing->iterated = true;
     cadre_status status = cadre_iterator_next(thing->iterator, &element);
     if (status != CADRE_OK) {
         return cadre_error_set(
@@ -173,20 +209,38 @@ cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
 {
     static const char function[] = "cadre_closure_next";
     struct cadre_error error = {0};
-    const struct closure_argument *found = NULL;
+    struct worker_thing *thing = NULL;
     uint32_t count = 0;
     cadre_status status = argument_require(ret_components, function, "ret_components", &error);
     if (status == CADRE_OK) {
-        status = find(closure, function, argument, &found, &error);
-    }
-    if (status == CADRE_OK && (found->thing == NULL || found->thing->kind != REGISTERED_DATASET)) {
-        status = other_kind(function, argument, found, "a dataset", &error);
+        status = find_dataset(closure, function, argument, &thing, &error);
     }
     if (status == CADRE_OK) {
-        status = next(found->thing, ret_components, capacity, &count, &error);
+        status = next(thing, ret_components, capacity, &count, &error);
     }
     if (ret_count != NULL) {
         *ret_count = count;
+    }
+    return border(status, &error);
+}
+
+cadre_status cadre_closure_batch(
+    cadre_closure *closure, uint32_t argument, cadre_feed feed, cadre_per_replica **ret_batch)
+{
+    static const char function[] = "cadre_closure_batch";
+    struct cadre_error error = {0};
+    struct worker_thing *thing = NULL;
+    cadre_status status = argument_require(ret_batch, function, "ret_batch", &error);
+    if (status == CADRE_OK) {
+        *ret_batch = NULL;
+        status = find_dataset(closure, function, argument, &thing, &error);
+    }
+    if (status == CADRE_OK && thing->iterated) {
+        status = refuse_other_way(thing, function, "cadre_closure_next", &error);
+    }
+    if (status == CADRE_OK) {
+        status = worker_batches_next(&thing->batches, thing->data, thing->name, feed,
+            cadre_strategy_local_replicas(scope_worker()), ret_batch, &error);
     }
     return border(status, &error);
 }

@@ -30,7 +30,10 @@ void closure_worker_enter(uint32_t index);
 void closure_enter(cadre_closure *closure);
 void closure_leave(cadre_closure *closure);
 
-/* The closure that the calling thread runs, or NULL. */
+/* The calling thread works for that worker, and that closure (NULL: none): a replica's. */
+void closure_follow(uint32_t index, cadre_closure *closure);
+
+/* The closure that the calling thread runs, or works for; or NULL. */
 cadre_closure *closure_current(void);
 
 /* Whether the calling thread runs one that was cancelled meanwhile. */

@@ -11,7 +11,6 @@
 #include "worker/library/input/user_call.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_wire.h"
-#include "worker/library/runtime/crew/crew.h"
 
 /* --- arguments --- */
 
@@ -122,15 +121,13 @@ static cadre_status write_outputs(cadre_tensor *const outputs[], const char *nam
 
 /* --- the call --- */
 
-static cadre_status call(cadre_closure *closure, const struct registration *function,
-    cadre_tensor *outputs[], struct cadre_error *error)
+static cadre_status call(struct worker_strategy *worker, cadre_closure *closure,
+    const struct registration *function, cadre_tensor *outputs[], struct cadre_error *error)
 {
     user_call_begin();
-    closure_enter(closure);
-    crew_enter_closure(closure->number);
+    worker_strategy_enter(worker, closure);
     cadre_status status = argument_status(function->function(closure, outputs, function->user));
-    crew_enter_closure(0);
-    closure_leave(closure);
+    worker_strategy_leave(worker);
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
@@ -144,9 +141,9 @@ static cadre_status call(cadre_closure *closure, const struct registration *func
         error, status, "`%s` on worker %u: %s", function->name, closure->worker, message);
 }
 
-static cadre_status perform(cadre_closure *closure, const struct message *start,
-    const struct worker_things *things, struct frame *result, uint8_t **ret_bytes,
-    struct cadre_error *error)
+static cadre_status perform(struct worker_strategy *worker, cadre_closure *closure,
+    const struct message *start, const struct worker_things *things, struct frame *result,
+    uint8_t **ret_bytes, struct cadre_error *error)
 {
     char name[LIMIT_NAME_BYTES];
     struct wire_reader reader;
@@ -163,7 +160,7 @@ static cadre_status perform(cadre_closure *closure, const struct message *start,
     }
     CADRE_TRY(read_arguments(closure, name, start->frame.words[1], things, &reader, error));
     uint64_t began = clock_monotonic_us();
-    cadre_status status = call(closure, function, outputs, error);
+    cadre_status status = call(worker, closure, function, outputs, error);
     result->words[1] = clock_monotonic_us() - began;
     if (status == CADRE_OK) {
         status = write_outputs(outputs, name, closure->worker, result, ret_bytes, error);
@@ -174,7 +171,7 @@ static cadre_status perform(cadre_closure *closure, const struct message *start,
     return status;
 }
 
-cadre_status closure_run(uint32_t worker, struct closure_inbox *inbox,
+cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *inbox,
     const struct worker_things *things, const struct message *start, struct cadre_error *error)
 {
     CADRE_ASSERT(closure_current() == NULL);
@@ -182,9 +179,9 @@ cadre_status closure_run(uint32_t worker, struct closure_inbox *inbox,
     struct cadre_error failure = {0};
     uint8_t *bytes = NULL;
     cadre_closure closure = {
-        .number = start->frame.id, .worker = worker, .cancelled = &inbox->cancelled};
+        .number = start->frame.id, .worker = worker->crew->index, .cancelled = &inbox->cancelled};
     crew_heard_done_below(start->frame.words[0]);
-    result.code = (uint32_t)perform(&closure, start, things, &result, &bytes, &failure);
+    result.code = (uint32_t)perform(worker, &closure, start, things, &result, &bytes, &failure);
     for (uint32_t i = 0; i < closure.argument_count; i++) {
         cadre_tensor_release(closure.arguments[i].tensor);
     }

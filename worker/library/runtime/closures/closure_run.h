@@ -4,11 +4,12 @@
 #define CADRE_RUNTIME_CLOSURES_CLOSURE_RUN_H
 
 #include "worker/library/runtime/closures/closure_inbox.h"
+#include "worker/library/runtime/closures/worker_strategy.h"
 #include "worker/library/runtime/closures/worker_things.h"
 
 /* Runs what START says and sends the result. An error is the connection's: the closure's own goes
  * to the chief. */
-cadre_status closure_run(uint32_t worker, struct closure_inbox *inbox,
+cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *inbox,
     const struct worker_things *things, const struct message *start, struct cadre_error *error);
 
 #endif

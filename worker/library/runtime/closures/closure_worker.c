@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
+#include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_run.h"
 #include "worker/library/runtime/closures/closure_wire.h"
@@ -17,6 +18,7 @@ struct worker {
     struct crew_state *crew;
     struct closure_inbox inbox;
     struct worker_things things;
+    struct worker_strategy strategy;
 };
 
 /* A name from the chief: bounded, and ended by the inbox's zero. */
@@ -27,8 +29,8 @@ static cadre_status make(
         return cadre_error_set(error, CADRE_INTERNAL, "the chief sent a name of %llu bytes",
             (unsigned long long)message->frame.bytes);
     }
-    return things_make(&worker->things, message->frame.id, message->frame.words[0],
-        (const char *)message->bytes, error);
+    return things_make(&worker->things, worker->strategy.strategy->local_replicas,
+        message->frame.id, message->frame.words[0], (const char *)message->bytes, error);
 }
 
 static cadre_status obey(
@@ -36,7 +38,7 @@ static cadre_status obey(
 {
     switch (message->frame.kind) {
     case CLOSURE_START:
-        return closure_run(worker->crew->index, &worker->inbox, &worker->things, message, error);
+        return closure_run(&worker->strategy, &worker->inbox, &worker->things, message, error);
     case CLOSURE_MAKE:
         return make(worker, message, error);
     default:
@@ -102,13 +104,16 @@ cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *err
     uint64_t seen = 0;
     cadre_status status = CADRE_OK;
     closure_worker_enter(crew->index);
+    context_set_worker(true);
     while (status == CADRE_OK) {
         struct link *link = NULL;
         if (!bye) {
             status = dial(crew, &link, error);
         }
         if (link != NULL) {
-            bye = serve(&worker, link);
+            status = worker_strategy_open(&worker.strategy, crew, error);
+            bye = status == CADRE_OK && serve(&worker, link);
+            worker_strategy_close(&worker.strategy);
             link_free(link);
         } else if (status == CADRE_OK) {
             wait_a_little(crew, &seen, bye ? LOOK_US : AGAIN_US);
@@ -117,6 +122,7 @@ cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *err
             status = directory_ended(crew->directory, error);
         }
     }
+    context_set_worker(false);
     closure_worker_enter(UINT32_MAX);
     return status == CADRE_CANCELLED ? CADRE_OK : status;
 }

@@ -157,9 +157,13 @@ static cadre_status no_work(
 }
 
 /* The ledger's step of a join. */
-static cadre_status take_step(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status take_step(
+    cadre_strategy *strategy, struct scheduler *scheduler, struct cadre_error *error)
 {
-    CADRE_TRY(run_entered(strategy, no_work, NULL, NULL, 0, NULL, error));
+    scheduler->takes_step = true;
+    cadre_status status = run_entered(strategy, no_work, NULL, NULL, 0, NULL, error);
+    scheduler->takes_step = false;
+    CADRE_TRY(status);
     return crew_note_step(strategy_position(strategy), error);
 }
 
@@ -173,7 +177,7 @@ cadre_status cadre_join(cadre_strategy *strategy)
         status = scheduler_join(scheduler, &error);
     }
     if (status == CADRE_OK && scheduler_take_steps(scheduler)) {
-        status = take_step(strategy, &error);
+        status = take_step(strategy, scheduler, &error);
     }
     return border(status, &error);
 }

@@ -43,6 +43,8 @@ struct scheduler {
     uint64_t last_number;       /* of the newest closure */
     uint64_t batch;             /* errors that were raised */
     bool steps;                 /* closures were done since the last step of the ledger */
+    bool takes_step;            /* that one is being taken; of the program's thread */
+    bool warned_run;            /* of a step that closures have nothing to do with; likewise */
     bool ending;
     uint32_t workers;
     struct connection **connections; /* [workers]; NULL: not connected */

@@ -7,12 +7,13 @@
 #include "common/pure/assert.h"
 #include "worker/library/input/user_call.h"
 
-static cadre_status make_dataset(struct worker_thing *thing, struct cadre_error *error)
+static cadre_status make_dataset(
+    struct worker_thing *thing, uint32_t replicas, struct cadre_error *error)
 {
     CADRE_ASSERT(thing->kind == REGISTERED_DATASET);
     CADRE_ASSERT(thing->iterator == NULL);
-    static const cadre_input_context context = {
-        .num_input_pipelines = 1, .input_pipeline_id = 0, .num_replicas_in_sync = 1};
+    const cadre_input_context context = {
+        .num_input_pipelines = 1, .input_pipeline_id = 0, .num_replicas_in_sync = replicas};
     const struct registration *made_of = thing->made_of;
     user_call_begin();
     CADRE_TRY(user_call_end(
@@ -65,8 +66,8 @@ static cadre_status add(
     return CADRE_OK;
 }
 
-cadre_status things_make(struct worker_things *things, uint64_t number, uint64_t kind,
-    const char *name, struct cadre_error *error)
+cadre_status things_make(struct worker_things *things, uint32_t replicas, uint64_t number,
+    uint64_t kind, const char *name, struct cadre_error *error)
 {
     struct worker_thing *thing = NULL;
     if (number != things->count + 1 ||
@@ -80,7 +81,7 @@ cadre_status things_make(struct worker_things *things, uint64_t number, uint64_t
     thing->kind = (enum registration_kind)kind;
     snprintf(thing->name, sizeof thing->name, "%s", name);
     if (registry_find(thing->kind, name, &thing->made_of, &thing->failed) == CADRE_OK) {
-        (void)(thing->kind == REGISTERED_DATASET ? make_dataset(thing, &thing->failed)
+        (void)(thing->kind == REGISTERED_DATASET ? make_dataset(thing, replicas, &thing->failed)
                                                  : make_resource(thing, &thing->failed));
     }
     return CADRE_OK;
@@ -95,6 +96,7 @@ void things_clear(struct worker_things *things)
 {
     while (things->count > 0) {
         struct worker_thing *thing = things->things[--things->count];
+        worker_batches_clear(&thing->batches);
         cadre_iterator_release(thing->iterator);
         cadre_dataset_release(thing->data);
         if (thing->has_resource && thing->made_of->release != NULL) {

@@ -9,6 +9,7 @@
 #include "cadre/dataset.h"
 #include "common/base/error.h"
 #include "worker/library/runtime/closures/registry.h"
+#include "worker/library/runtime/closures/worker_batches.h"
 
 /* One thing; `failed` says why it could not be made. */
 struct worker_thing {
@@ -18,6 +19,8 @@ struct worker_thing {
     struct cadre_error failed;
     cadre_dataset *data;
     cadre_iterator *iterator;
+    bool iterated; /* elements of it were taken with that */
+    struct worker_batches batches;
     bool has_resource;
     void *resource;
 };
@@ -29,10 +32,11 @@ struct worker_things {
     uint64_t capacity;
 };
 
-/* Calls the program's function. What fails in it is kept, and is no error here: that is INTERNAL, a
- * number or kind that no chief sends, or no memory. */
-cadre_status things_make(struct worker_things *things, uint64_t number, uint64_t kind,
-    const char *name, struct cadre_error *error);
+/* Calls the program's function; a dataset's hears of the worker's `replicas`. What fails in it is
+ * kept, and is no error here: that is INTERNAL, a number or kind that no chief sends, or no memory.
+ */
+cadre_status things_make(struct worker_things *things, uint32_t replicas, uint64_t number,
+    uint64_t kind, const char *name, struct cadre_error *error);
 /* NULL: there is none of this number. */
 struct worker_thing *things_find(const struct worker_things *things, uint64_t number);
 void things_clear(struct worker_things *things);

@@ -26,7 +26,6 @@ struct crew_state *crew_current(void)
 void crew_enter(struct crew_state *crew)
 {
     thread_crew = crew;
-    context_set_worker(crew != NULL && crew->role == ROLE_WORKER);
 }
 
 void crew_set_current(struct crew_state *crew)

@@ -11,7 +11,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/border.h"
 #include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/life/strategy_life.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
+#include "worker/library/runtime/lifecycle/participants.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/living.h"
@@ -32,24 +34,6 @@ static void end_with_process(void)
     }
 }
 
-static void set_alone(void)
-{
-    alone = *program_environment();
-    alone.attached = false;
-    alone.by_hand = true;
-    alone.job = 0;
-    alone.slot = 0;
-    alone.incarnation = 0;
-    alone.tasks = 1;
-    alone.tasks_min = 1;
-    alone.replicas = 1;
-    alone.role = ROLE_NONE;
-    alone.index = 0;
-    alone.restore_path[0] = '\0';
-    alone.checkpoint_every = 0;
-    alone.preemption = false;
-}
-
 static cadre_status make(struct cadre_error *error)
 {
     static const char function[] = "cadre_strategy_current";
@@ -57,9 +41,13 @@ static cadre_status make(struct cadre_error *error)
     cadre_strategy *strategy;
     const struct device_inventory inventory = {.gpus = 0};
     const struct device_host host = {.job = "localhost"};
-    struct strategy_shape shape = {.kind = STRATEGY_ONE_DEVICE, .by_default = &alone};
+    struct strategy_shape shape = {.kind = STRATEGY_ONE_DEVICE,
+        .origin = STRATEGY_BY_DEFAULT,
+        .environment = &alone,
+        .parts = strategy_participants,
+        .part_count = strategy_participant_count};
     CADRE_TRY(strategy_check_program(function, error));
-    set_alone();
+    environment_alone(program_environment(), 1, &alone);
     CADRE_TRY(devices_of_count(&inventory, &host, 1, &shape.devices, error));
     CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
     cadre_show_progress(strategy, false);

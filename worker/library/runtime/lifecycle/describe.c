@@ -7,6 +7,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/closures/worker_strategy.h"
 #include "worker/library/runtime/crew/crew.h"
 #include "worker/library/runtime/strategy/living.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -64,10 +65,17 @@ static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error 
     const cadre_strategy *strategy = of;
     uint32_t tasks = strategy_tasks(strategy);
     uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
-    const char *kind =
-        strategy == living_default() ? "the default strategy" : kinds[strategy->kind];
-    fprintf(to, "%s: %u %s in sync, in %u %s\n", kind, replicas,
-        replicas == 1 ? "replica" : "replicas", tasks, tasks == 1 ? "task" : "tasks");
+    const char *kind = strategy == living_default() ? "the default strategy"
+                       : strategy->worker != NULL   ? kinds[STRATEGY_PARAMETER_SERVER]
+                                                    : kinds[strategy->kind];
+    fprintf(to, "%s: %u %s in sync, ", kind, replicas, replicas == 1 ? "replica" : "replicas");
+    if (strategy->worker != NULL) {
+        fprintf(to, "of worker %u\n", strategy->worker->crew->index);
+    } else if (strategy->worker_replicas > 0) {
+        fputs("of each worker; this is the chief\n", to);
+    } else {
+        fprintf(to, "in %u %s\n", tasks, tasks == 1 ? "task" : "tasks");
+    }
     if (tasks > 1) {
         fprintf(to, "  this task: %u of 0 to %u%s\n", strategy_rank_of(strategy), tasks - 1,
             cadre_strategy_is_chief(strategy) ? ", the chief"

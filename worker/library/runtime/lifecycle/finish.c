@@ -16,6 +16,7 @@
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/life/strategy_life.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
@@ -145,8 +146,8 @@ static cadre_status finish(
     cadre_strategy *strategy, struct strategy_call *call, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
-    if (strategy_is_default(strategy)) {
-        return lifetime_refuse_default("cadre_finish", error);
+    if (strategy_lives(strategy) && strategy->origin != STRATEGY_MADE) {
+        return lifetime_refuse(strategy, "cadre_finish", error);
     }
     cadre_status status = strategy_require(strategy, "cadre_finish", call, error);
     if (status == CADRE_OK) {

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a strategy: its parts are opened one after the other, and closed the other way round.
- */
+ * Whether a strategy may be made in this program, and ended by it. */
 #ifndef CADRE_RUNTIME_LIFETIME_H
 #define CADRE_RUNTIME_LIFETIME_H
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
- * takes; it ends with the strategy. */
-struct strategy_shape {
-    enum strategy_kind kind;
-    struct device_list devices; /* of its replicas, 1 to LIMIT_REPLICAS_PER_TASK; taken over */
-    struct device_list parameter;
-    struct crew_state *crew;
-    const struct environment *by_default; /* of the default strategy, what it is told; else NULL */
-};
-
-/* Makes it and comes into the job's first generation; the constructor `function` has it then until
- * `call` is left. The lists and the crew are taken over, also on error. */
-cadre_status strategy_create(struct strategy_shape *shape, const char *function,
-    struct strategy_call *call, cadre_strategy **ret_strategy, struct cadre_error *error);
-
-/* Ends a strategy that the calling thread has, in a call that is left afterwards. */
-void strategy_close(cadre_strategy *strategy);
-
-/* The default strategy is nobody's to end: FAILED_PRECONDITION. */
-cadre_status lifetime_refuse_default(const char *function, struct cadre_error *error);
+/* What no constructor made is nobody's to end: FAILED_PRECONDITION. */
+cadre_status lifetime_refuse(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* What every constructor asks first: the process is one task, and a plain program is that already,
  * also behind its end. */

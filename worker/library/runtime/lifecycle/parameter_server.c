@@ -6,8 +6,11 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/closures/worker_strategy.h"
 #include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/life/strategy_life.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
+#include "worker/library/runtime/lifecycle/participants.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -80,7 +83,10 @@ static cadre_status shape_of(const cadre_parameter_server_options *options,
     static const char *const devices[] = {"CPU:0"};
     const struct device_inventory inventory = devices_inventory();
     const struct device_host host = program_host();
-    *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER};
+    *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER,
+        .environment = program_environment(),
+        .parts = strategy_participants,
+        .part_count = strategy_participant_count};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
     cadre_status status = crew_begin(&ret_shape->crew, error);
@@ -113,6 +119,7 @@ static cadre_status create(const cadre_parameter_server_options *options,
     }
     CADRE_TRY(shape_of(options, &shape, error));
     CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
+    strategy->worker_replicas = worker_strategy_replicas();
     cadre_status status =
         chief_begin(strategy->crew, strategy, environment->role == ROLE_NONE, error);
     if (status != CADRE_OK) {

@@ -12,7 +12,9 @@
 #include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
+#include "worker/library/runtime/life/strategy_life.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
+#include "worker/library/runtime/lifecycle/participants.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -125,7 +127,10 @@ static cadre_status create(
     STRATEGY_CALL call = {0};
     CADRE_ASSERT(request->kind != STRATEGY_PARAMETER_SERVER);
     const struct environment *environment = program_environment();
-    struct strategy_shape shape = {.kind = request->kind};
+    struct strategy_shape shape = {.kind = request->kind,
+        .environment = environment,
+        .parts = strategy_participants,
+        .part_count = strategy_participant_count};
     CADRE_TRY(strategy_check_program(request->function, error));
     if (request->kind == STRATEGY_MULTI_WORKER_MIRRORED) {
         CADRE_TRY(program_choose_part(CLUSTER_PEERS, error));

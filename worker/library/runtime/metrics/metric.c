@@ -50,12 +50,16 @@ static cadre_status fill_in(cadre_metric_kind kind, const cadre_metric_options *
     return CADRE_OK;
 }
 
-/* A reset that awaits a step is the state of the program's loop, as a program's own is. */
+/* A reset that awaits a step is the state of the program's loop, as a program's own is; the loop of
+ * a worker's closures has none. */
 static cadre_status open_resets(cadre_variable *variable, struct cadre_error *error)
 {
     char name[LIMIT_NAME_BYTES + sizeof RESET_SUFFIX];
     snprintf(name, sizeof name, "%s" RESET_SUFFIX, variable->name);
     CADRE_TRY(variable_reset_open(variable, error));
+    if (variable->strategy->worker != NULL) {
+        return CADRE_OK;
+    }
     cadre_status status =
         cadre_state_register(variable->strategy, name, &variable->reset->awaits, 1);
     return status == CADRE_OK ? status

@@ -224,6 +224,9 @@ cadre_status cadre_preempt(cadre_strategy *strategy)
                           "left to save"),
             &error);
     }
+    if (strategy->worker != NULL) {
+        return border(strategy_worker_allows(strategy, __func__, &error), &error);
+    }
     if (strategy->preemption->watched) {
         notice_give(&strategy->preemption->notice);
     } else {

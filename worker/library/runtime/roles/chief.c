@@ -2,6 +2,7 @@
 #include "worker/library/runtime/roles/chief.h"
 
 #include "common/pure/assert.h"
+#include "worker/library/runtime/border/show.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/scheduler.h"
 #include "worker/library/runtime/served/served.h"
@@ -35,6 +36,21 @@ void chief_end(struct crew_state *crew)
     crew->hands = NULL;
 }
 
+/* As TensorFlow has it: it is not what workers are for, but may be wanted once. */
+static cadre_status check_part(const struct step_order *order, struct cadre_error *error)
+{
+    (void)error;
+    struct crew_state *crew = order->strategy->crew;
+    if (crew != NULL && crew->scheduler != NULL && !crew->scheduler->takes_step &&
+        !order->strategy->changes && !crew->scheduler->warned_run) {
+        crew->scheduler->warned_run = true;
+        show_warning("cadre_run was called with a strategy with parameter servers outside of "
+                     "closures: it runs here, on the chief, and not on workers; schedule a "
+                     "function that calls it (cadre_schedule)");
+    }
+    return CADRE_OK;
+}
+
 static void close_part(cadre_strategy *strategy)
 {
     if (strategy->crew != NULL) {
@@ -50,6 +66,7 @@ static void free_part(cadre_strategy *strategy)
 
 const struct participant crew_participant = {
     .name = "crew",
+    .check = check_part,
     .close = close_part,
     .free = free_part,
 };

@@ -2,6 +2,7 @@
  * Changing variables on servers: one call, and one key, for each push. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
@@ -140,9 +141,52 @@ static cadre_status check_whole(const cadre_variable *variable, const cadre_tens
     return CADRE_OK;
 }
 
-static cadre_status push_rows(const cadre_variable *variable, struct variable_push *push,
+/* As a sparse value, whose rows are those of all replicas. */
+static cadre_status take_sparse(const cadre_variable *variable, const struct variable_push *push,
+    cadre_sparse *ret_value, struct cadre_error *error)
+{
+    int64_t dims[CADRE_RANK_MAX];
+    const int64_t count[] = {(int64_t)push->rows->count};
+    memcpy(dims, variable->dims, variable->rank * sizeof dims[0]);
+    dims[0] = count[0];
+    CADRE_TRY(
+        tensor_create_unset(variable->dtype, variable->rank, dims, &ret_value->values, error));
+    CADRE_TRY(tensor_create_unset(CADRE_I64, 1, count, &ret_value->indices, error));
+    memcpy(
+        cadre_tensor_data(ret_value->values), push->values, cadre_tensor_bytes(ret_value->values));
+    memcpy(cadre_tensor_data(ret_value->indices), push->rows->ids,
+        cadre_tensor_bytes(ret_value->indices));
+    return CADRE_OK;
+}
+
+static cadre_status push_rows_together(cadre_replica *replica, cadre_variable *variable,
+    struct variable_push *push, struct cadre_error *error)
+{
+    cadre_sparse own = {.rows = variable->dims[0]};
+    cadre_sparse all = {0};
+    struct variable_rows rows = {0};
+    cadre_status status = take_sparse(variable, push, &own, error);
+    if (status == CADRE_OK) {
+        status = variable_combine_rows(replica, variable, "cadre_variable_push", &own, &all, error);
+    }
+    if (status == CADRE_OK) {
+        rows.ids = cadre_tensor_const_data(all.indices);
+        rows.count = (uint64_t)cadre_tensor_count(all.indices);
+        push->rows = &rows;
+        push->values = cadre_tensor_const_data(all.values);
+        status = variable_push_together(replica, variable, "cadre_variable_push", push, error);
+    }
+    cadre_tensor_release(own.values);
+    cadre_tensor_release(own.indices);
+    cadre_tensor_release(all.values);
+    cadre_tensor_release(all.indices);
+    return status;
+}
+
+static cadre_status push_rows(cadre_variable *variable, struct variable_push *push,
     const cadre_tensor *ids, const cadre_tensor *values, struct cadre_error *error)
 {
+    cadre_replica *replica = NULL;
     CADRE_FREE_AT_EXIT int64_t *memory = NULL;
     struct variable_rows rows = {.count = (uint64_t)cadre_tensor_count(ids)};
     struct row_shape shape;
@@ -156,23 +200,48 @@ static cadre_status push_rows(const cadre_variable *variable, struct variable_pu
     }
     CADRE_TRY(variable_take_ids(ids, &rows.ids, &memory, error));
     push->rows = &rows;
-    return served_push(variable, push, error);
+    push->values = cadre_tensor_const_data(values);
+    return variable_is_changed_together(NULL, &replica)
+               ? push_rows_together(replica, variable, push, error)
+               : served_push(variable, push, error);
+}
+
+static cadre_status push_whole(const cadre_variable *variable, struct variable_push *push,
+    const cadre_tensor *values, struct cadre_error *error)
+{
+    cadre_replica *replica = NULL;
+    cadre_tensor *combined = NULL;
+    CADRE_TRY(check_whole(variable, values, push->options, error));
+    if (!variable_is_changed_together(NULL, &replica)) {
+        push->values = cadre_tensor_const_data(values);
+        push->into = push->options->into == NULL ? NULL : cadre_tensor_data(push->options->into);
+        return served_push(variable, push, error);
+    }
+    if (push->options->into != NULL) {
+        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+            "a push to '%s' by several replicas with options->into, which the first alone would "
+            "get; read it by cadre_variable_value",
+            variable->name);
+    }
+    cadre_status status =
+        variable_combine(replica, variable, "cadre_variable_push", values, &combined, error);
+    if (status == CADRE_OK) {
+        push->values = cadre_tensor_const_data(combined);
+        status = variable_push_together(replica, variable, "cadre_variable_push", push, error);
+    }
+    cadre_tensor_release(combined);
+    return status;
 }
 
 /* Tensors in the host's memory. */
-static cadre_status push_tensors(const cadre_variable *variable, struct variable_push *push,
+static cadre_status push_tensors(cadre_variable *variable, struct variable_push *push,
     const cadre_tensor *values, const cadre_tensor *ids, struct cadre_error *error)
 {
-    push->values = cadre_tensor_const_data(values);
-    if (ids != NULL) {
-        return push_rows(variable, push, ids, values, error);
-    }
-    CADRE_TRY(check_whole(variable, values, push->options, error));
-    push->into = push->options->into == NULL ? NULL : cadre_tensor_data(push->options->into);
-    return served_push(variable, push, error);
+    return ids != NULL ? push_rows(variable, push, ids, values, error)
+                       : push_whole(variable, push, values, error);
 }
 
-static cadre_status push_placed(const cadre_variable *variable, struct variable_push *push,
+static cadre_status push_placed(cadre_variable *variable, struct variable_push *push,
     const cadre_tensor *values, const cadre_tensor *ids, struct cadre_error *error)
 {
     cadre_tensor *values_here = NULL;

@@ -394,8 +394,38 @@ static cadre_status create_asked(cadre_replica *replica, const struct variable_p
     return status;
 }
 
-/* In a closure there is no strategy to enter: what lies on servers is looked up there, and the rest
- * is the program's own. */
+/* One that a closure before has made is the same. */
+static cadre_status check_same(
+    const struct variable_plan *plan, const cadre_variable *variable, struct cadre_error *error)
+{
+    bool same = plan->dtype == variable->dtype && plan->rank == variable->rank;
+    for (uint32_t axis = 0; same && axis < plan->rank; axis++) {
+        same = plan->dims[axis] == variable->dims[axis];
+    }
+    return same ? CADRE_OK
+                : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+                      "the worker has a variable '%s' of another type or shape; create it alike "
+                      "each time, or under another name",
+                      plan->name);
+}
+
+/* Of the worker itself: found, or made the first time. */
+static cadre_status create_own(
+    const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
+{
+    STRATEGY_CALL call = {0};
+    cadre_variable *known = variable_known(plan->strategy, plan->name);
+    if (known != NULL) {
+        *ret_variable = known;
+        return check_same(plan, known, error);
+    }
+    CADRE_TRY(strategy_enter(plan->strategy, "cadre_variable_create", &call, error));
+    CADRE_TRY(variable_check_plan(plan, error));
+    return variable_create_in(plan, ret_variable, error);
+}
+
+/* In a function that a worker runs: what lies on servers is looked up there, in any context, and
+ * the rest is the worker's own; in threads that run nothing for it, the program's. */
 static cadre_status create_in_closure(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
@@ -406,9 +436,15 @@ static cadre_status create_in_closure(
     own.options = &options;
     own.strategy = NULL;
     CADRE_TRY(variable_check_plan(&own, error));
+    cadre_strategy *current = strategy_current(); /* in threads of its replicas, too */
+    own.strategy = current != NULL && current->worker != NULL ? current : NULL;
     CADRE_TRY(variable_is_elsewhere(&own, &elsewhere, error));
-    return elsewhere ? variable_elsewhere()->create(&own, ret_variable, error)
-                     : plain_create(&own, ret_variable, error);
+    if (elsewhere) {
+        own.strategy = NULL;
+        return variable_elsewhere()->create(&own, ret_variable, error);
+    }
+    return own.strategy != NULL ? create_own(&own, ret_variable, error)
+                                : plain_create(&own, ret_variable, error);
 }
 
 cadre_status variable_create(const struct variable_plan *plan, const char *function,

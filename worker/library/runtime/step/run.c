@@ -94,7 +94,7 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
     cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!run->lost);
     step_begin(strategy, order->position,
-        order->batch == NULL ? 0 : order->batch->source.global_rows,
+        per_replica_global_rows(order->batch != NULL ? order->batch : order->input),
         order->input == NULL ? 0 : order->input->components,
         order->input == NULL ? NULL : order->input->names, &order->own);
     merge_begin(strategy);

@@ -31,8 +31,9 @@ static cadre_status check_place(
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
     if (context_worker() && strategy_lives(strategy) && strategy_on_worker(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called in a function that a worker runs; call it in the chief's program, "
-            "outside of closures",
+            "%s was called with the chief's strategy in a function that a worker runs; use the "
+            "worker's own, which is cadre_strategy_current() there, or call it in the chief's "
+            "program",
             function);
     }
     return CADRE_OK;
@@ -62,6 +63,9 @@ cadre_status strategy_require_inside(const cadre_strategy *strategy, const char 
         CADRE_TRY(take(strategy, function, call, error));
     } else if (!strategy_lives(strategy)) {
         return refuse_ended(function, error);
+    }
+    if (strategy->worker != NULL) {
+        CADRE_TRY(strategy_worker_allows(strategy, function, error));
     }
     return scope_require(strategy, function, error);
 }
@@ -97,6 +101,9 @@ cadre_status strategy_look(
     if (!strategy_lives(strategy)) {
         return refuse_ended(function, error);
     }
+    if (strategy->worker != NULL) {
+        CADRE_TRY(strategy_worker_allows(strategy, function, error));
+    }
     CADRE_TRY(scope_require(strategy, function, error));
     CADRE_TRY(check_outside(function, error));
     if (atomic_load(&strategy->step.running)) {
@@ -111,7 +118,11 @@ cadre_status strategy_look(
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) ? strategy_tasks(strategy) * strategy->local_replicas : 0;
+    if (!strategy_lives(strategy)) {
+        return 0;
+    }
+    return strategy->worker_replicas > 0 ? strategy->worker_replicas
+                                         : strategy_tasks(strategy) * strategy->local_replicas;
 }
 
 uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)

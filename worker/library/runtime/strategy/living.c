@@ -6,14 +6,16 @@
 #include "common/pure/assert.h"
 
 #define PLACE_OF_DEFAULT LIVING_MAX
-#define PLACES           (LIVING_MAX + 1)
+#define WORKERS_FIRST    (LIVING_MAX + 1)
+#define PLACES           (WORKERS_FIRST + LIVING_WORKERS_MAX)
 
 static _Atomic(cadre_strategy *) living[PLACES];
 /* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
  * end a strategy while another thread begins one. Who takes a place acquires what the call before
  * left behind, and nobody else makes the strategy of a place live or end. */
 static _Atomic(const char *) under_way[PLACES];
-static _Atomic uint32_t living_used; /* places that were ever taken */
+static _Atomic uint32_t living_used;  /* places that were ever taken */
+static _Atomic uint32_t workers_used; /* those from WORKERS_FIRST on, likewise */
 static _Atomic uint64_t numbers;
 /* Of the one before, so that its end does not make every task the first. */
 static _Atomic uint32_t last_rank;
@@ -51,19 +53,29 @@ bool strategy_is_default(const cadre_strategy *strategy)
     return strategy != NULL && living_default() == strategy;
 }
 
-/* PLACES: at none. */
-static uint32_t place_of(const cadre_strategy *strategy)
+static uint32_t place_among(
+    const cadre_strategy *strategy, uint32_t first, const _Atomic uint32_t *used)
 {
-    uint32_t used = atomic_load_explicit(&living_used, memory_order_acquire);
-    for (uint32_t i = 0; strategy != NULL && i < used; i++) {
+    uint32_t end = first + atomic_load_explicit(used, memory_order_acquire);
+    for (uint32_t i = first; i < end; i++) {
         if (atomic_load_explicit(&living[i], memory_order_acquire) == strategy) {
             return i;
         }
     }
-    if (strategy != NULL && living_default() == strategy) {
-        return PLACE_OF_DEFAULT;
-    }
     return PLACES;
+}
+
+/* PLACES: at none. */
+static uint32_t place_of(const cadre_strategy *strategy)
+{
+    if (strategy == NULL) {
+        return PLACES;
+    }
+    uint32_t place = place_among(strategy, 0, &living_used);
+    if (place == PLACES && living_default() == strategy) {
+        place = PLACE_OF_DEFAULT;
+    }
+    return place == PLACES ? place_among(strategy, WORKERS_FIRST, &workers_used) : place;
 }
 
 bool living_take(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
@@ -90,35 +102,49 @@ const char *strategy_does(const cadre_strategy *strategy, const char *what)
     return before;
 }
 
+/* At one of `count` places that is free. */
+static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
+    _Atomic uint32_t *used, const char *function, struct strategy_call *call)
+{
+    const char *ignored;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = first + i;
+        if (atomic_load(&living[place]) != NULL || !take_place(place, function, call, &ignored)) {
+            continue;
+        }
+        if (atomic_load(&living[place]) == NULL) {
+            atomic_store(&living[place], strategy);
+            uint32_t before = atomic_load(used);
+            while (before < i + 1 && !atomic_compare_exchange_weak(used, &before, i + 1)) {
+            }
+            return true;
+        }
+        strategy_leave(call);
+    }
+    return false;
+}
+
 cadre_status living_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
     struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->number == 0);
     const char *ignored;
-    if (strategy->by_default) {
+    if (strategy->origin == STRATEGY_BY_DEFAULT) {
         bool taken = take_place(PLACE_OF_DEFAULT, function, call, &ignored);
         CADRE_ASSERT(taken); /* one thread makes it, and there was none */
         atomic_store(&living[PLACE_OF_DEFAULT], strategy);
         return CADRE_OK;
     }
+    bool of_worker = strategy->origin == STRATEGY_OF_WORKER;
     strategy->number = atomic_fetch_add(&numbers, 1) + 1;
-    for (uint32_t i = 0; i < LIVING_MAX; i++) {
-        if (atomic_load(&living[i]) != NULL || !take_place(i, function, call, &ignored)) {
-            continue;
-        }
-        if (atomic_load(&living[i]) == NULL) {
-            atomic_store(&living[i], strategy);
-            uint32_t used = atomic_load(&living_used);
-            while (used < i + 1 && !atomic_compare_exchange_weak(&living_used, &used, i + 1)) {
-            }
-            return CADRE_OK;
-        }
-        strategy_leave(call);
-    }
-    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-        "%d strategies live in this process already; end one with cadre_finish or "
-        "cadre_strategy_release first",
-        LIVING_MAX);
+    bool added = of_worker ? add_among(strategy, WORKERS_FIRST, LIVING_WORKERS_MAX, &workers_used,
+                                 function, call)
+                           : add_among(strategy, 0, LIVING_MAX, &living_used, function, call);
+    return added ? CADRE_OK
+                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                       "%d strategies live in this process already; end one with cadre_finish or "
+                       "cadre_strategy_release first",
+                       LIVING_MAX);
 }
 
 uint64_t living_numbered(void)
@@ -129,7 +155,7 @@ uint64_t living_numbered(void)
 void living_remove(cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy_lives(strategy));
-    if (!strategy->by_default) {
+    if (strategy->origin == STRATEGY_MADE) {
         atomic_store(&last_rank, strategy_rank_of(strategy));
     }
     for (uint32_t i = 0; i < PLACES; i++) {

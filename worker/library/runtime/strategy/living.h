@@ -10,11 +10,12 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define LIVING_MAX 64
+#define LIVING_MAX         64
+#define LIVING_WORKERS_MAX 64 /* of workers, which by hand are threads of this process */
 
-/* Gives the strategy its number (0 for the default one, which has a place of its own) and makes it
- * one that lives. Until `call` is left it is in `function`, which makes it. RESOURCE_EXHAUSTED:
- * LIVING_MAX do. */
+/* Gives the strategy its number (0 for the default one, which has a place of its own, as those of
+ * workers have) and makes it one that lives. Until `call` is left it is in `function`, which makes
+ * it. RESOURCE_EXHAUSTED: LIVING_MAX do. */
 cadre_status living_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
     struct cadre_error *error);
 
@@ -24,14 +25,15 @@ cadre_status living_add(cadre_strategy *strategy, const char *function, struct s
 bool living_take(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
     const char **ret_under_way);
 
-/* How many strategies were ever made. */
+/* How many strategies were ever made, without the default one. */
 uint64_t living_numbered(void);
 
 /* Before it is freed, in a call that is left afterwards. Its rank stays what this process's is,
  * until there is another one. */
 void living_remove(cadre_strategy *strategy);
 
-/* One after the other, in no order, without the default one: *at is 0 at first. NULL: no more. */
+/* One after the other, in no order, without the default one and those of workers: *at is 0 at
+ * first. NULL: no more. */
 cadre_strategy *living_next(uint32_t *at);
 
 /* The default one; NULL: nobody has asked for it yet. Any thread. */

@@ -9,6 +9,7 @@
 #include "worker/library/runtime/strategy/living.h"
 
 static _Thread_local struct scope thread_scope;
+static _Thread_local cadre_strategy *worker_strategy;
 static _Atomic(cadre_strategy *) process_strategy;
 
 /* The scopes of a strategy end with it, and with them those outside of it. */
@@ -52,7 +53,21 @@ cadre_strategy *scope_current(void)
     if (strategy == NULL) {
         strategy = scope_here()->strategy;
     }
+    if (strategy == NULL) {
+        strategy = worker_strategy;
+    }
     return strategy != NULL ? strategy : atomic_load(&process_strategy);
+}
+
+void scope_set_worker(cadre_strategy *strategy)
+{
+    CADRE_ASSERT(strategy == NULL || worker_strategy == NULL);
+    worker_strategy = strategy;
+}
+
+cadre_strategy *scope_worker(void)
+{
+    return worker_strategy;
 }
 
 cadre_strategy *strategy_current(void)
@@ -155,6 +170,11 @@ cadre_status cadre_strategy_set(cadre_strategy *strategy)
         (scope->depth > 0 || scope->default_depth > 0 || context_strategy() != NULL)) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_strategy_set was called inside a scope; call it outside of all scopes");
+    }
+    if (status == CADRE_OK && worker_strategy != NULL) {
+        status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+            "cadre_strategy_set was called in a function that a worker runs, whose strategy is "
+            "current in it (cadre_strategy_current); call it in the chief's program");
     }
     if (status == CADRE_OK) {
         atomic_store(&process_strategy, strategy);

@@ -4,6 +4,7 @@
  *
  *     replica function, merge call, update    its strategy's (border.h)
  *     cadre_scope_enter                       of this thread, nesting
+ *     a crew's worker                         that of the worker whose functions the thread runs
  *     cadre_strategy_set                      of the process
  *     none of them                            the only strategy that lives, if it is one */
 #ifndef CADRE_RUNTIME_SCOPE_H
@@ -31,6 +32,13 @@ cadre_strategy *scope_current(void);
 /* FAILED_PRECONDITION when another strategy than this one is current ("mixing"). */
 cadre_status scope_require(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
+/* The calling thread runs functions of a crew's worker from now on, whose strategy this is; NULL:
+ * of none. */
+void scope_set_worker(cadre_strategy *strategy);
+
+/* NULL: the calling thread runs nothing for a worker. */
+cadre_strategy *scope_worker(void);
 
 /* The strategy ends: it is no longer the process's. */
 void scope_forget(cadre_strategy *strategy);

@@ -57,3 +57,8 @@ uint64_t strategy_position(const cadre_strategy *strategy)
     CADRE_ASSERT(strategy->task != NULL);
     return task_position(strategy->task);
 }
+
+uint64_t strategy_draws_by(const cadre_strategy *strategy, uint64_t position)
+{
+    return strategy->draws_by != 0 ? strategy->draws_by : position;
+}

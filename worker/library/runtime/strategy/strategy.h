@@ -28,6 +28,13 @@ enum strategy_kind {
     STRATEGY_PARAMETER_SERVER /* of a crew's chief: one replica, and what the crew adds */
 };
 
+/* How a strategy came to be. */
+enum strategy_origin {
+    STRATEGY_MADE = 0,   /* a constructor made it for the program */
+    STRATEGY_BY_DEFAULT, /* it is current outside of all scopes */
+    STRATEGY_OF_WORKER   /* of a crew's worker, for the functions that it runs: closures/ */
+};
+
 /* What this task has of the job's state. */
 enum strategy_state {
     STATE_PRESENT = 0,
@@ -46,10 +53,11 @@ struct digests_part;
 struct variables_part;
 struct input_part;
 struct crew_state;
+struct worker_strategy;
 
 struct cadre_strategy {
     enum strategy_kind kind;
-    bool by_default; /* the default strategy: no constructor made it */
+    enum strategy_origin origin;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
     struct participant_list participants; /* its parts */
@@ -57,6 +65,7 @@ struct cadre_strategy {
     struct device_list parameter;         /* central storage: where variables are; else none */
     struct task *task;
     struct crew_state *crew;        /* of a crew's chief; else NULL */
+    struct worker_strategy *worker; /* STRATEGY_OF_WORKER; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
@@ -66,8 +75,9 @@ struct cadre_strategy {
     uint32_t warm_tasks; /* while warm: tasks of the job's generation */
     uint64_t layout;     /* counts how often the way of cutting batches has changed */
     uint32_t local_replicas;
-    uint32_t replica_count; /* of all tasks */
-    uint32_t replica_first; /* global id of local replica 0 */
+    uint32_t replica_count;   /* of all tasks */
+    uint32_t worker_replicas; /* of a crew's chief: of each worker, for its closures; else 0 */
+    uint32_t replica_first;   /* global id of local replica 0 */
     /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
     enum tensor_memory_kind batch_memory;
     struct replica_pool *pool;
@@ -89,8 +99,9 @@ struct cadre_strategy {
     struct digests_part *digests;
     struct outputs_part *outputs;
     struct preemption *preemption;
-    bool changes; /* a variable between steps: a step of its own is no place of the loop */
-    bool arrives; /* it joined, and its program has not come to its first step */
+    uint64_t draws_by; /* random streams, in place of the position; 0: by that */
+    bool changes;      /* a variable between steps: a step of its own is no place of the loop */
+    bool arrives;      /* it joined, and its program has not come to its first step */
 };
 
 /* Those that its variables are on. */
@@ -142,6 +153,11 @@ bool strategy_is_peers(cadre_status code);
 /* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
 bool strategy_on_worker(const cadre_strategy *strategy);
 
+/* Whether `function` may be called with the strategy of a crew's worker, in this
+ * thread. */
+cadre_status strategy_worker_allows(
+    const cadre_strategy *strategy, const char *function, struct cadre_error *error);
+
 /* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
 bool strategy_warm(const cadre_strategy *strategy);
 
@@ -170,5 +186,8 @@ uint32_t strategy_tasks(const cadre_strategy *strategy);
 
 /* Steps applied. */
 uint64_t strategy_position(const cadre_strategy *strategy);
+
+/* What the random streams of the step at `position` are drawn by. */
+uint64_t strategy_draws_by(const cadre_strategy *strategy, uint64_t position);
 
 #endif

@@ -188,6 +188,15 @@ cadre_per_replica *per_replica_batch(cadre_per_replica *value)
     return batch;
 }
 
+int64_t per_replica_global_rows(const cadre_per_replica *value)
+{
+    int64_t rows = value == NULL ? 0 : value->source.global_rows;
+    for (uint32_t i = 0; value != NULL && i < value->part_count && rows == 0; i++) {
+        rows = per_replica_global_rows(value->parts[i].value);
+    }
+    return rows;
+}
+
 static void end(cadre_per_replica *value)
 {
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;

@@ -30,7 +30,7 @@ struct batch_source {
     cadre_distributed_dataset *dataset; /* NULL: not a batch */
     uint64_t epoch;
     uint64_t step;
-    int64_t global_rows;
+    int64_t global_rows; /* also of a batch that no ledger knows of (closures/worker_batches.h) */
     uint64_t present;    /* replicas of this task that have an element; the others' are dummies */
     uint64_t own_rows;   /* of them */
     uint64_t generation; /* in which all tasks agreed on the step; 0: in none */
@@ -118,6 +118,10 @@ void per_replica_add_part(
 /* cadre_values_join; the caller has entered. */
 cadre_status values_join(const cadre_strategy *strategy, const cadre_argument arguments[],
     uint32_t argument_count, cadre_per_replica **ret_values, struct cadre_error *error);
+
+/* Rows of the global batch that `value` is or has among its parts; 0: it is none. NULL is allowed.
+ */
+int64_t per_replica_global_rows(const cadre_per_replica *value);
 
 /* The batch that `value` is or has among its parts; NULL: it feeds nothing. NULL is allowed. */
 cadre_per_replica *per_replica_batch(cadre_per_replica *value);

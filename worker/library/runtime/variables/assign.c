@@ -102,12 +102,13 @@ static cadre_status check_context(cadre_replica *replica, const struct assignmen
     return variable_require_own(replica, assignment->variable, assignment->function, error);
 }
 
-/* On servers: each a push, in whichever context, which no step undoes. */
+/* On servers: each a push, in whichever context, which no step undoes; of several replicas one. */
 static cadre_status assign_elsewhere(
-    const cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     static const cadre_push_options none = {0};
     struct variable_push push = {.how = assignment->how, .options = &none};
+    struct assignment placed = *assignment;
     cadre_tensor *value = NULL;
     if (replica != NULL) {
         CADRE_TRY(step_require_here(replica, assignment->function, error));
@@ -119,8 +120,11 @@ static cadre_status assign_elsewhere(
     CADRE_TRY(argument_require(assignment->value, assignment->function, "value", error));
     CADRE_TRY(check_value(assignment, assignment->value, error));
     CADRE_TRY(tensor_on_host(assignment->value, &value, error));
+    placed.value = value;
     push.values = cadre_tensor_const_data(value);
-    cadre_status status = variable_elsewhere()->push(assignment->variable, &push, error);
+    cadre_status status = variable_is_changed_together(replica, &replica)
+                              ? assign_together(replica, &placed, error)
+                              : variable_elsewhere()->push(assignment->variable, &push, error);
     cadre_tensor_release(value);
     return status;
 }

@@ -35,6 +35,9 @@ uint64_t assign_key(const struct assignment *assignment, char ret_value[ASSIGN_V
  * variables. */
 cadre_status assign_in_replica(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error);
+/* Of one on servers, which several replicas change in a step. */
+cadre_status assign_together(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error);
 cadre_status assign_everywhere(const struct assignment *assignment, struct cadre_error *error);
 cadre_status assign_component(
     const struct assignment *assignment, uint32_t local, struct cadre_error *error);

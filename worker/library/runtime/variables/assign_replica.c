@@ -8,6 +8,7 @@
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/change_note.h"
+#include "worker/library/runtime/variables/elsewhere.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 
@@ -31,14 +32,11 @@ static cadre_status meet_with_literal(
 }
 
 /* *ret_combined is a tensor to release. */
-static cadre_status combine(cadre_replica *replica, const struct assignment *assignment,
-    cadre_tensor **ret_combined, struct cadre_error *error)
+static cadre_status combine(cadre_replica *replica, cadre_aggregation aggregation,
+    const cadre_tensor *value, cadre_tensor **ret_combined, struct cadre_error *error)
 {
-    cadre_status status = tensor_copy(assignment->value, ret_combined, error);
-    if (status != CADRE_OK) {
-        return status;
-    }
-    switch (assignment->variable->aggregation) {
+    CADRE_TRY(tensor_copy(value, ret_combined, error));
+    switch (aggregation) {
     case CADRE_AGGREGATION_SUM:
         return collective_all_reduce(replica, CADRE_SUM, ret_combined, 1, 0, error);
     case CADRE_AGGREGATION_MEAN:
@@ -85,10 +83,47 @@ cadre_status assign_in_replica(
         return write(replica, assignment, assignment->value, error);
     }
     cadre_status status = assignment->literal ? meet_with_literal(replica, assignment, error)
-                                              : combine(replica, assignment, &combined, error);
+                                              : combine(replica, variable->aggregation,
+                                                    assignment->value, &combined, error);
     if (status == CADRE_OK) {
         status =
             write(replica, assignment, assignment->literal ? assignment->value : combined, error);
+    }
+    cadre_tensor_release(combined);
+    return status;
+}
+
+/* --- on servers --- */
+
+cadre_status variable_combine(cadre_replica *replica, const cadre_variable *variable,
+    const char *function, const cadre_tensor *value, cadre_tensor **ret_combined,
+    struct cadre_error *error)
+{
+    CADRE_ASSERT(variable->served != NULL);
+    if (variable->aggregation != CADRE_AGGREGATION_NONE) {
+        return combine(replica, variable->aggregation, value, ret_combined, error);
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s: variable '%s' lies once on parameter servers, and %u replicas would change it in one "
+        "step; create it with CADRE_AGGREGATION_SUM, _MEAN or _ONLY_FIRST_REPLICA, or change it "
+        "behind cadre_run, or in the function of cadre_merge_call",
+        function, variable->name, replica->strategy->replica_count);
+}
+
+cadre_status assign_together(
+    cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
+{
+    static const cadre_push_options none = {0};
+    const cadre_variable *variable = assignment->variable;
+    struct variable_push push = {.how = assignment->how, .options = &none};
+    cadre_tensor *combined = NULL;
+    bool literal = assignment->literal && variable->aggregation != CADRE_AGGREGATION_NONE;
+    cadre_status status = literal ? meet_with_literal(replica, assignment, error)
+                                  : variable_combine(replica, variable, assignment->function,
+                                        assignment->value, &combined, error);
+    if (status == CADRE_OK) {
+        push.values = cadre_tensor_const_data(literal ? assignment->value : combined);
+        status = variable_push_together(replica, variable, assignment->function, &push, error);
     }
     cadre_tensor_release(combined);
     return status;

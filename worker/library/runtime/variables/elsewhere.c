@@ -25,7 +25,8 @@ bool variable_scope_has_servers(const cadre_strategy *strategy)
     const struct variable_elsewhere *elsewhere = variable_elsewhere();
     return elsewhere != NULL &&
            (elsewhere->in_closure() ||
-               (strategy != NULL && strategy->kind == STRATEGY_PARAMETER_SERVER));
+               (strategy != NULL &&
+                   (strategy->worker != NULL || strategy->kind == STRATEGY_PARAMETER_SERVER)));
 }
 
 cadre_status variable_is_elsewhere(
@@ -34,14 +35,23 @@ cadre_status variable_is_elsewhere(
     cadre_variable_placement placement = plan->options->placement;
     const cadre_variable *with = plan->options->colocate_with; /* it lives */
     bool servers = variable_scope_has_servers(plan->strategy);
+    const cadre_strategy *of = plan->strategy != NULL ? plan->strategy : strategy_current();
+    bool worker = of != NULL && of->worker != NULL;
     *ret_elsewhere = placement == CADRE_PLACEMENT_SERVERS;
     if (placement == CADRE_PLACEMENT_AUTO) {
         *ret_elsewhere = servers && (with == NULL || with->served != NULL);
     }
-    if (placement < CADRE_PLACEMENT_AUTO || placement > CADRE_PLACEMENT_SERVERS) {
+    if (placement < CADRE_PLACEMENT_AUTO || placement > CADRE_PLACEMENT_PER_WORKER) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s': %d is no placement; use one of enum cadre_variable_placement",
             plan->name, (int)placement);
+    }
+    if (placement == CADRE_PLACEMENT_PER_WORKER && !worker) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            "variable '%s' was created with CADRE_PLACEMENT_PER_WORKER outside of functions that a "
+            "worker runs; create it in those of closures or resources, each time that it is "
+            "wanted: the first time makes it",
+            plan->name);
     }
     if (*ret_elsewhere && !servers) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

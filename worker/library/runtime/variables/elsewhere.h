@@ -12,6 +12,7 @@
 #define CADRE_RUNTIME_VARIABLES_ELSEWHERE_H
 
 #include "cadre/served.h"
+#include "cadre/sparse.h"
 #include "worker/library/runtime/variables/variable.h"
 
 /* Some rows of a variable, or all of it: a scalar is one row. */
@@ -78,6 +79,27 @@ bool variable_scope_has_servers(const cadre_strategy *strategy);
  * a closure, as the chief's does. INVALID_ARGUMENT, FAILED_PRECONDITION: it cannot be placed so. */
 cadre_status variable_is_elsewhere(
     const struct variable_plan *plan, bool *ret_elsewhere, struct cadre_error *error);
+
+/* --- of several replicas in a step, who change it together --- */
+
+/* Whether `replica`, or with NULL the replica whose function the calling thread runs, is one of
+ * several; then *ret_replica is that one. */
+bool variable_is_changed_together(cadre_replica *replica, cadre_replica **ret_replica);
+
+/* What its aggregation makes of the values of all of them; the caller's. INVALID_ARGUMENT: it has
+ * none. */
+cadre_status variable_combine(cadre_replica *replica, const cadre_variable *variable,
+    const char *function, const cadre_tensor *value, cadre_tensor **ret_combined,
+    struct cadre_error *error);
+/* Likewise of rows, in the host's memory: those of all of them, one behind the other. */
+cadre_status variable_combine_rows(cadre_replica *replica, cadre_variable *variable,
+    const char *function, const cadre_sparse *value, cadre_sparse *ret_combined,
+    struct cadre_error *error);
+
+/* The first of them pushes, in the order of the closure whose thread it runs in; the others go on
+ * when it has. `push` is equal on all of them. */
+cadre_status variable_push_together(cadre_replica *replica, const cadre_variable *variable,
+    const char *function, const struct variable_push *push, struct cadre_error *error);
 
 /* All of it, as a tensor in the host's memory that is the caller's. */
 cadre_status variable_read_elsewhere(

@@ -263,9 +263,38 @@ static cadre_status check_on_servers(const struct scatter *scatter, struct cadre
     return check_shapes(scatter, error);
 }
 
-/* A push, in whichever context, which no step undoes. */
+cadre_status variable_combine_rows(cadre_replica *replica, cadre_variable *variable,
+    const char *function, const cadre_sparse *value, cadre_sparse *ret_combined,
+    struct cadre_error *error)
+{
+    const struct scatter scatter = {.function = function, .variable = variable, .value = value};
+    CADRE_ASSERT(variable->served != NULL);
+    if (variable->aggregation != CADRE_AGGREGATION_NONE) {
+        return combine(replica, &scatter, ret_combined, error);
+    }
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
+        "%s: variable '%s' lies once on parameter servers, and %u replicas would change its rows "
+        "in one step; create it with CADRE_AGGREGATION_SUM, _MEAN or _ONLY_FIRST_REPLICA, or "
+        "change it behind cadre_run, or in the function of cadre_merge_call",
+        function, variable->name, replica->strategy->replica_count);
+}
+
+/* What all replicas give, in place of what one gives. */
+static cadre_status combine_elsewhere(cadre_replica *replica, const struct scatter *scatter,
+    cadre_sparse *value, struct cadre_error *error)
+{
+    cadre_sparse combined = {0};
+    CADRE_TRY(variable_combine_rows(
+        replica, scatter->variable, scatter->function, value, &combined, error));
+    combined.rows = value->rows;
+    cadre_sparse_release(value);
+    *value = combined;
+    return CADRE_OK;
+}
+
+/* A push, in whichever context, which no step undoes; of several replicas one. */
 static cadre_status scatter_elsewhere(
-    const cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
+    cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     static const cadre_push_options none = {0};
     if (replica != NULL) {
@@ -280,6 +309,10 @@ static cadre_status scatter_elsewhere(
     if (status == CADRE_OK) {
         status = scatter_check_rows(scatter->variable, scatter->how, &value, error);
     }
+    bool together = variable_is_changed_together(replica, &replica);
+    if (status == CADRE_OK && together) {
+        status = combine_elsewhere(replica, scatter, &value, error);
+    }
     if (status == CADRE_OK) {
         const struct variable_rows rows = {.ids = cadre_tensor_const_data(value.indices),
             .count = (uint64_t)cadre_tensor_count(value.indices)};
@@ -290,7 +323,9 @@ static cadre_status scatter_elsewhere(
             .values = cadre_tensor_const_data(value.values),
             .rows = &rows,
             .options = &none};
-        status = variable_elsewhere()->push(scatter->variable, &push, error);
+        status = together ? variable_push_together(
+                                replica, scatter->variable, scatter->function, &push, error)
+                          : variable_elsewhere()->push(scatter->variable, &push, error);
     }
     cadre_sparse_release(&value);
     return status;

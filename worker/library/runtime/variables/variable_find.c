@@ -55,8 +55,8 @@ static cadre_status find(const cadre_strategy *strategy, const char *name,
     if (*ret_variable != NULL) {
         return CADRE_OK;
     }
-    if (variable_elsewhere() != NULL &&
-        (!lives || !own || strategy->kind == STRATEGY_PARAMETER_SERVER)) {
+    if (variable_elsewhere() != NULL && (!lives || !own || strategy->worker != NULL ||
+                                            strategy->kind == STRATEGY_PARAMETER_SERVER)) {
         return variable_elsewhere()->find(name, ret_variable, error);
     }
     return lives ? refuse(strategy, name, error)

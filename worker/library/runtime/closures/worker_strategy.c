@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/closures/worker_strategy.h"
+
+#include <sched.h>
+
+#include "cadre/program.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/collectives/collectives.h"
+#include "worker/library/runtime/devices/devices.h"
+#include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/input/input_participant.h"
+#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/program/program.h"
+#include "worker/library/runtime/reductions/reductions.h"
+#include "worker/library/runtime/replica/step_admission.h"
+#include "worker/library/runtime/state/state_participant.h"
+#include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/scope.h"
+#include "worker/library/runtime/variables/variables_participant.h"
+
+/* Bits of a step's number below that of its closure, in what random streams are drawn by. */
+#define RUN_BITS 20
+
+/* --- closures, as a part of the strategy --- */
+
+/* The numbers that are drawn in a closure are the same when it is run again, wherever that is. */
+static void draw_by_closure(const struct worker_strategy *worker)
+{
+    uint64_t closure = worker->closure == NULL ? 0 : worker->closure->number;
+    worker->strategy->draws_by =
+        closure << RUN_BITS | (worker->runs & ((UINT64_C(1) << RUN_BITS) - 1));
+}
+
+static cadre_status begin(struct step_order *order, struct cadre_error *error)
+{
+    (void)error;
+    order->strategy->worker->runs++;
+    draw_by_closure(order->strategy->worker);
+    return CADRE_OK;
+}
+
+static cadre_status stand_for(const cadre_replica *replica, struct cadre_error *error)
+{
+    (void)error;
+    const struct worker_strategy *worker = replica->strategy->worker;
+    crew_enter(worker->crew);
+    closure_follow(worker->crew->index, worker->closure);
+    return CADRE_OK;
+}
+
+static void returned(cadre_replica *replica, const struct cadre_error *failure)
+{
+    (void)failure;
+    if (replica->local != 0) { /* that is the thread of the closure itself */
+        closure_follow(UINT32_MAX, NULL);
+        crew_enter(NULL);
+    }
+}
+
+static const struct participant closure_participant = {
+    .name = "closure",
+    .begin = begin,
+    .bind = stand_for,
+    .returned = returned,
+};
+
+/* As a program's, without what is about several tasks: it compares no states with others, and has
+ * no crew. */
+static const struct participant *const parts[] = {
+    &preemption_participant,
+    &input_participant,
+    &state_participant,
+    &closure_participant,
+    &outputs_participant,
+    &reductions_participant,
+    &variables_participant,
+    &collectives_participant,
+    &devices_participant,
+};
+
+/* --- its life --- */
+
+uint32_t worker_strategy_replicas(void)
+{
+    const struct device_inventory inventory = devices_inventory_default();
+    uint32_t asked = program_environment()->replicas;
+    return asked != 0 ? asked : devices_default(&inventory);
+}
+
+static cadre_status choose_devices(
+    const struct crew_state *crew, struct device_list *ret_list, struct cadre_error *error)
+{
+    const struct device_host host = {.job = "worker", .task = (int32_t)crew->index};
+    const struct device_inventory inventory = devices_inventory_default();
+    return devices_of_count(&inventory, &host, worker_strategy_replicas(), ret_list, error);
+}
+
+cadre_status worker_strategy_open(
+    struct worker_strategy *worker, struct crew_state *crew, struct cadre_error *error)
+{
+    STRATEGY_CALL call = {0};
+    CADRE_ASSERT(crew->role == ROLE_WORKER);
+    *worker = (struct worker_strategy){.crew = crew};
+    struct strategy_shape shape = {.kind = STRATEGY_MIRRORED,
+        .origin = STRATEGY_OF_WORKER,
+        .environment = &worker->environment,
+        .parts = parts,
+        .part_count = sizeof parts / sizeof parts[0],
+        .worker = worker};
+    CADRE_TRY(choose_devices(crew, &shape.devices, error));
+    environment_alone(program_environment(), shape.devices.count, &worker->environment);
+    worker->environment.output_asked = false;
+    worker->environment.checkpoints_asked = false;
+    CADRE_TRY(
+        strategy_create(&shape, "the beginning of a worker", &call, &worker->strategy, error));
+    cadre_show_progress(worker->strategy, false);
+    scope_set_worker(worker->strategy);
+    return CADRE_OK;
+}
+
+void worker_strategy_close(struct worker_strategy *worker)
+{
+    STRATEGY_CALL call = {0};
+    const char *under_way;
+    if (worker->strategy == NULL) {
+        return;
+    }
+    CADRE_ASSERT(worker->closure == NULL);
+    scope_set_worker(NULL);
+    /* A thread of the program that calls with it is refused, and is out at once. */
+    while (!living_take(worker->strategy, "the end of a worker", &call, &under_way)) {
+        sched_yield();
+    }
+    strategy_close(worker->strategy);
+    worker->strategy = NULL;
+}
+
+/* --- closures --- */
+
+void worker_strategy_enter(struct worker_strategy *worker, cadre_closure *closure)
+{
+    CADRE_ASSERT(worker->strategy != NULL);
+    CADRE_ASSERT(worker->closure == NULL); /* one after the other */
+    closure_enter(closure);
+    crew_enter_closure(closure->number);
+    worker->closure = closure;
+    worker->runs = 0;
+    draw_by_closure(worker);
+}
+
+void worker_strategy_leave(struct worker_strategy *worker)
+{
+    crew_enter_closure(0);
+    closure_leave(worker->closure);
+    worker->closure = NULL;
+    worker->runs = 0;
+}
