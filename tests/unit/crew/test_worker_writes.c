@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cadre/assign.h"
+#include "cadre/optimizer.h"
 #include "cadre/program.h"
 #include "cadre/scatter.h"
 #include "cadre/served.h"
@@ -27,19 +28,23 @@ static int begin(void **state)
 {
     static const int64_t dims[] = {ROWS, 2};
     static const cadre_partitioner two = {.kind = CADRE_PARTITIONER_FIXED, .shards = 2};
-    if (worker_calls_begin(state) != 0) {
+    static const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1};
+    cadre_optimizer *optimizer;
+    if (worker_calls_begin(state) != 0 ||
+        cadre_optimizer_create(chief, &sgd, &optimizer) != CADRE_OK) {
         return -1;
     }
     for (int i = CADRE_AGGREGATION_NONE; i <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA; i++) {
         cadre_variable *variable;
-        const cadre_variable_options options = {.aggregation = (cadre_aggregation)i,
-            .partitioner = &two,
-            .optimizer = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1}};
+        const cadre_variable_options options = {
+            .aggregation = (cadre_aggregation)i, .partitioner = &two};
         if (cadre_variable_create(chief, names[i], CADRE_F32, 2, dims, &options, &variable) !=
-            CADRE_OK) {
+                CADRE_OK ||
+            cadre_optimizer_build(optimizer, &variable, 1) != CADRE_OK) {
             return -1;
         }
     }
+    cadre_optimizer_release(optimizer);
     return 0;
 }
 

@@ -132,6 +132,24 @@ static void write_it(const struct trial *trial)
         trial->writes ? "has no optimizer" : "an evaluator pushes nothing");
 }
 
+/* An optimizer on the chief; in closures: tests/unit/optimizers/test_served.c. */
+static void optimize(const struct trial *trial)
+{
+    static const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 0.5};
+    cadre_variable *variable = trial->variable;
+    cadre_variable *slot;
+    cadre_optimizer *optimizer;
+    cadre_tensor *gradient;
+    assert_public_ok(cadre_variable_value(NULL, variable, NULL, &gradient));
+    assert_public_ok(cadre_optimizer_create(trial->strategy, &sgd, &optimizer));
+    assert_public_ok(cadre_optimizer_build(optimizer, &variable, 1));
+    assert_public_error(cadre_optimizer_slot(optimizer, variable, "updates", &slot),
+        CADRE_FAILED_PRECONDITION, "find it in checkpoints");
+    assert_public_ok(cadre_optimizer_apply(NULL, optimizer, &gradient, &variable, 1, NULL));
+    cadre_tensor_release(gradient);
+    cadre_optimizer_release(optimizer);
+}
+
 /* --- what it cannot do --- */
 
 static cadre_status never(
@@ -230,6 +248,7 @@ static void on_the_chief(void **state)
     cadre_strategy *strategy = begin();
     struct trial trial = {.strategy = strategy, .variable = make(strategy), .writes = true};
     try_all(&trial);
+    optimize(&trial);
     assert_public_ok(cadre_variable_begin_step(trial.variable, 3));
     fake_end(strategy);
 }

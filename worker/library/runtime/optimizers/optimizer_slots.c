@@ -46,9 +46,11 @@ static cadre_status check_variable(const cadre_optimizer *optimizer, const cadre
             "%s was given no variable at place %zu; give a list without gaps", function, index);
     }
     CADRE_TRY(variable_require_living(variable, function, error));
-    /* One on servers may have been looked up, in a closure, where no strategy is. */
-    bool here = variable->served == NULL || optimizer->strategy != NULL;
-    if (here && variable->strategy != optimizer->strategy) {
+    /* One on servers is the chief's, and is looked up in closures, whose strategy is the worker's.
+     */
+    bool found = variable->served != NULL &&
+                 (optimizer->strategy == NULL || optimizer->strategy->worker != NULL);
+    if (!found && variable->strategy != optimizer->strategy) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: variable '%s' is %s, and optimizer '%s' is %s; create both in one scope", function,
             variable->name, variable->strategy == NULL ? "regular" : "of a strategy",
