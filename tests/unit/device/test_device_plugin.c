@@ -46,7 +46,10 @@ static void plugins_that_cannot_be_used_say_why(void **state)
     struct device_search search = {.plugin = "/no/such/plugin.so", .folders = nowhere};
     assert_reason(&search, "the plugin cannot be opened: /no/such/plugin.so");
     search.plugin = PLUGIN_OLDER;
-    assert_reason(&search, "is of another version than this library, which wants ABI 2");
+    char wanted[96];
+    snprintf(wanted, sizeof wanted, "is of another version than this library, which wants ABI %d",
+        DEVICE_ABI);
+    assert_reason(&search, wanted);
     search.plugin = PLUGIN_UNNAMED;
     assert_reason(&search, "has no cadre_device_plugin");
 }
