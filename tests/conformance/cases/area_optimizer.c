@@ -134,7 +134,7 @@ static bool make_variables(struct model *model, const json_t *inits)
         return case_skip(self, "\"variables\" are a list of 1 to %d", VARIABLES_MAX);
     }
     for (size_t i = 0; i < model->count; i++) {
-        char name[16];
+        char name[24];
         cadre_tensor *init = NULL;
         snprintf(name, sizeof name, "v%zu", i);
         if (!case_tensor(self, json_array_get(inits, i), model->dtype, &init)) {
