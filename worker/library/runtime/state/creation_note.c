@@ -61,7 +61,8 @@ cadre_status creation_fits(
     cadre_kind kind = variable_kind_of(plan);
     cadre_aggregation wanted = plan->options->aggregation;
     if (variable->dtype != plan->dtype || variable->rank != plan->rank ||
-        memcmp(variable->dims, plan->dims, plan->rank * sizeof plan->dims[0]) != 0) {
+        (plan->rank > 0 && /* else there may be no dims */
+            memcmp(variable->dims, plan->dims, plan->rank * sizeof plan->dims[0]) != 0)) {
         char is[TENSOR_SHAPE_TEXT_BYTES];
         char shape[TENSOR_SHAPE_TEXT_BYTES];
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, is);
