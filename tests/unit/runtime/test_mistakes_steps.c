@@ -133,7 +133,9 @@ static cadre_status remember(
     if (slot == NULL) {
         CADRE_TRY(cadre_variable_create(NULL, "slot", CADRE_F32, 0, NULL, NULL, &slot));
         CADRE_TRY(cadre_barrier()); /* each has looked */
-        remembered = cadre_replica_id(replica) == 0 ? slot : remembered;
+        if (cadre_replica_id(replica) == 0) {
+            remembered = slot;
+        }
         return cadre_fail(CADRE_DATA_LOSS, "this step fails");
     }
     return cadre_variable_write(replica, slot) == NULL ? CADRE_FAILED_PRECONDITION : CADRE_OK;
