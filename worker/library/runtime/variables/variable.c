@@ -72,14 +72,14 @@ const char *variable_short_name(const char *name, char text[VARIABLE_SHORT_BYTES
     return text;
 }
 
-static bool is_single(cadre_kind kind)
+bool variable_is_single(cadre_kind kind)
 {
     return kind == CADRE_VARIABLE_REGULAR || kind == CADRE_VARIABLE_AGGREGATING;
 }
 
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local)
 {
-    uint32_t at = is_single(variable->kind) ? 0 : local;
+    uint32_t at = variable_is_single(variable->kind) ? 0 : local;
     CADRE_ASSERT(at < variable->component_count);
     return &variable->components[at];
 }
@@ -137,7 +137,7 @@ uint32_t cadre_variable_components(const cadre_variable *variable)
 static const char *suffix_of(
     const cadre_variable *variable, uint32_t component, uint32_t *ret_number)
 {
-    bool single = is_single(variable->kind) || variable->dtype == CADRE_STRING;
+    bool single = variable_is_single(variable->kind) || variable->dtype == CADRE_STRING;
     if (variable->served != NULL) {
         *ret_number = component;
         return variable_elsewhere()->shards(variable) > 1 ? "/part_" : NULL;

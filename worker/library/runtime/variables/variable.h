@@ -117,6 +117,9 @@ cadre_status variable_require_here(const cadre_variable *variable, const char *f
 cadre_status variable_require_own(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct cadre_error *error);
 
+/* Whether one component serves all local replicas. */
+bool variable_is_single(cadre_kind kind);
+
 /* The component of a local replica. */
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
 

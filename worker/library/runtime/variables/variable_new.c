@@ -59,11 +59,6 @@ cadre_kind variable_kind_of(const struct variable_plan *plan)
                                                                 : CADRE_VARIABLE_MIRRORED;
 }
 
-static bool is_single(cadre_kind kind)
-{
-    return kind == CADRE_VARIABLE_REGULAR || kind == CADRE_VARIABLE_AGGREGATING;
-}
-
 static cadre_status fill_in(
     cadre_variable *variable, const struct variable_plan *plan, struct cadre_error *error)
 {
@@ -91,7 +86,7 @@ cadre_status variable_new(
 {
     cadre_kind kind = variable_kind_of(plan);
     uint32_t components = kind == CADRE_VARIABLE_SERVED ? 0
-                          : is_single(kind)             ? 1
+                          : variable_is_single(kind)    ? 1
                                                         : plan->strategy->local_replicas;
     cadre_variable *variable = variables_wake(plan, kind, components);
     if (variable == NULL) {
