@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the shape of C sources, of this tree or of any other, to be set beside others.
 
-usage: measure.py [--build BUILD] [FOLDER...]     default: what this project ships, without tests and examples
+usage: measure.py [--check] [--build BUILD] [FOLDER...]     default: what this project ships, without tests and examples
 
-With --build also the files that need each other by link (links.py), which wants this tree's build.
+--check compares with rules.SHAPE instead: status 1 and one line per figure that is out of its range. With --build also the files that need each other by link (links.py), which wants this tree's build.
 """
 import collections
 import os
@@ -85,8 +85,22 @@ def measure_links(build):
     yield "folders in link circles", str(sum(map(len, graph.circles(graph.by_folder(found)))))
 
 
+def check(rows):
+    """The figures that are out of the range that rules.SHAPE gives them."""
+    faults = []
+    for name, (least, most) in rules.SHAPE.items():
+        value = float(dict(rows)[name].rstrip("%"))
+        if not least <= value <= most:
+            faults.append(f"shape: {name}: {value} is not from {least} to {most}")
+    return faults
+
+
 def main(arguments):
     build = None
+    if arguments == ["--check"]:
+        faults = check(list(measure(sources_of(os.path.abspath(links.ROOT), rules.PRODUCT))))
+        print("\n".join(faults) if faults else "shape: no fault")
+        return 1 if faults else 0
     if arguments[:1] == ["--build"] and len(arguments) > 1:
         build, arguments = arguments[1], arguments[2:]
     if any(argument.startswith("-") for argument in arguments):

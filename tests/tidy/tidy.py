@@ -95,6 +95,7 @@ class Tidy:
                 self.check_calls(source)
                 self.check_lengths(source)
         self.check_built()
+        self.check_folders()
         self.check_readmes()
         return self.faults
 
@@ -186,6 +187,16 @@ class Tidy:
             if not any(names_file(lists[folder], os.path.relpath(source.path, folder or "."))
                        for folder in lists if is_above(folder, source.path)):
                 self.fault(source, 1, "unbuilt", "no CMakeLists.txt names this file")
+
+    def check_folders(self):
+        folders = collections.defaultdict(list)
+        for source in self.sources:
+            if source.is_c and source.path.startswith(tuple(rules.PRODUCT)):
+                folders[os.path.dirname(source.path)].append(source)
+        for folder, sources in folders.items():
+            if len(sources) > rules.FOLDER_SOURCES_MAX:
+                self.fault(sources[0], 1, "folder", f"{folder} has {len(sources)} sources, at most "
+                           f"{rules.FOLDER_SOURCES_MAX} are allowed: give those of one concept a folder")
 
     def check_readmes(self):
         have = {os.path.dirname(s.path) for s in self.sources if os.path.basename(s.path) == "README.md"}

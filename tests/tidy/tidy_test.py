@@ -7,6 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import glossary
 import graph
 import links
 import measure
@@ -193,6 +194,56 @@ class Rules(unittest.TestCase):
         self.assertEqual(rows["prototypes with a comment right above"], "50.0%")
         self.assertEqual(rows["functions named by one bare word"], "100.0%")
         self.assertEqual(rows["asserts a function"], "1.00")
+
+    def test_shape(self):
+        rows = [("functions named by one bare word", "1.9%"), ("prototypes with a comment right above", "90.0%")]
+        self.assertEqual(measure.check(rows), [])
+        rows = [("functions named by one bare word", "2.1%"), ("prototypes with a comment right above", "89.9%")]
+        self.assertEqual([fault.split(": ")[1] for fault in measure.check(rows)],
+                         ["functions named by one bare word", "prototypes with a comment right above"])
+
+    def test_folder(self):
+        files = {}
+        for number in range(rules.FOLDER_SOURCES_MAX - 1):
+            files.update(source(f"common/pure/b{number}.h", "int a;\n"))
+        files["common/pure/CMakeLists.txt"] = GOOD["common/pure/CMakeLists.txt"]
+        self.fires("folder", files)
+        self.quiet({path: text for path, text in files.items() if path != "common/pure/b0.h"})
+
+    GLOSSARY = ("# A\n\n## Terms\n\n| a | b | c |\n| - | - | - |\n| rank | a number | MPI |\n\n"
+                "## Not in this tree\n\n| word | write |\n| - | - |\n| party, let go | group |\n\n"
+                "## Not as names\n\n| word | write | except |\n| - | - | - |\n| line | row | cache_line |\n")
+
+    def refused(self, path, text, tables=GLOSSARY):
+        """The words that the glossary refuses in a file."""
+        words, faults = glossary.read(tables)
+        self.assertEqual(faults, [])
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+            return [word for _, word, _ in glossary.refused_in(words, tidy.Source(root, path))]
+
+    def test_glossary_refuses_words(self):
+        self.assertEqual(self.refused("worker/a.c", "int party_close;\n"), ["party"])
+        self.assertEqual(self.refused("worker/a.c", "int PARTY_MAX;\n"), ["party"])
+        self.assertEqual(self.refused("worker/a.c", "/* Of a party. */\n"), ["party"])
+        self.assertEqual(self.refused("worker/a.c", "f(\"no party\");\n"), ["party"])
+        self.assertEqual(self.refused("worker/README.md", "It is let\n * go.\n"), ["let go"])
+        self.assertEqual(self.refused("worker/a.c", "int partying; /* counterparty */\n"), [])
+
+    def test_glossary_refuses_names(self):
+        self.assertEqual(self.refused("worker/a.c", "int line_at; /* a line */\n"), ["line"])
+        self.assertEqual(self.refused("worker/line.c", "int a;\n"), ["line"])
+        self.assertEqual(self.refused("worker/a.c", "int cache_line; /* a line */ f(\"line\"); inline int b;\n"), [])
+        self.assertEqual(self.refused("tests/a.c", "int line_at;\n"), [])  # not shipped
+
+    def test_glossary_has_tables(self):
+        for heading in ("Terms", "Not in this tree", "Not as names"):
+            self.assertTrue(glossary.read(self.GLOSSARY.replace(heading, "Other"))[1])
+        self.assertIn("no source", glossary.read(self.GLOSSARY.replace("| MPI |", "| |"))[1][0])
+        with unittest.mock.patch.object(glossary, "TERMS_MAX", 0):
+            self.assertIn("1 terms", glossary.read(self.GLOSSARY)[1][0])
 
     def test_needed(self):
         self.assertEqual(symbols.check_needed("/bin/sh"), 0)
