@@ -145,8 +145,8 @@ CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
  * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
  * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
  * function.
- * Of variables on servers INVALID_ARGUMENT: LAMB, and the variable is cut into shards;
- * ALREADY_EXISTS: it has another optimizer there. In closures nothing is made.
+ * Of variables on servers ALREADY_EXISTS: it has another optimizer there. In closures nothing is
+ * made.
  * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
@@ -191,7 +191,12 @@ typedef struct cadre_apply_options {
  * Gradients of variables on servers are pushed, one variable after the other, in any context: each
  * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
  * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
- * context FAILED_PRECONDITION, as in TensorFlow. (tf.keras.optimizers.Optimizer.apply_gradients.)
+ * context FAILED_PRECONDITION, as in TensorFlow.
+ * LAMB of a variable that is cut into shards has the norms of all of them: they are asked for
+ * first, then the shards get the gradient once more, with the ratio, so that it is sent twice. The
+ * last bits of the ratio are of the cut. Synchronous pushes (options->push->contributions) of such
+ * a variable are FAILED_PRECONDITION: create it whole, or push without them.
+ * (tf.keras.optimizers.Optimizer.apply_gradients.)
  */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,

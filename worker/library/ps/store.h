@@ -26,6 +26,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 #include "common/model/task_message.h"
+#include "worker/library/optimizer/apply.h"
 #include "worker/library/optimizer/rule.h"
 
 #define STORE_NAME_BYTES  (LIMIT_NAME_BYTES + 16)
@@ -71,10 +72,9 @@ cadre_status store_create(struct store *store, const struct store_spec *spec, ui
     struct cadre_error *error);
 /* Gives a shard its rule, and slots with what they begin with. Once: the same rule once more
  * changes nothing, another one is refused with ALREADY_EXISTS. INVALID_ARGUMENT: it is no rule, the
- * elements are neither f32 nor f64, or a part of a variable is to get LAMB, whose norms are of the
- * whole one. Of sparse pushes only the rows that they name change, and only these rows' slots; t,
- * and the step of a schedule, is the shard's count of updates all the same. LAMB's norms are of the
- * rows that an update changes. */
+ * elements are neither f32 nor f64. Of sparse pushes only the rows that they name change, and only
+ * these rows' slots; t, and the step of a schedule, is the shard's count of updates all the same.
+ * LAMB's norms are of the rows that an update changes (push.trust). */
 cadre_status store_train(struct store *store, uint32_t shard, const struct optimizer_rule *rule,
     struct cadre_error *error);
 /* OPTIMIZER_NONE before that. */
@@ -138,6 +138,10 @@ struct push {
     uint64_t rows;      /* dense: of them; sparse: of ids */
     const int64_t *ids; /* sparse: all of them, known before the first block */
     double rate;        /* of PUSH_UPDATE; NaN: the rule's, by its schedule */
+    /* Of PUSH_UPDATE by LAMB: 0: its ratio is of the rows that this push changes; above 0: the
+     * ratio of all shards of the variable (store_push_norms), which the push keeps; NaN: the shard
+     * is a part of a variable, and whoever pushes does not know the ratio: FAILED_PRECONDITION. */
+    double trust;
     /* Refused with ABORTED when more than `staleness` pushes were applied to the shard since it had
      * version `based_on`; PUSH_ANY_VERSION: never. */
     uint64_t based_on;
@@ -157,7 +161,7 @@ struct pushing {
     uint32_t thread;
     bool applied;   /* it was applied before: nothing is to be given */
     uint64_t count; /* which update of the shard it is, from 1 */
-    double trust;   /* of LAMB; 0: not known yet */
+    double trust;   /* of LAMB, also of one that was applied before; 0: not known */
 };
 
 /* `thread`: below STORE_THREADS: whose journal and scratch it uses; a number is used by one thread
@@ -172,6 +176,15 @@ cadre_status store_push_begin(struct store *store, uint32_t thread, const struct
     struct pushing *ret_pushing, struct cadre_error *error);
 /* Whether all rows have to be given at once: LAMB needs their norms before it changes the first. */
 bool store_push_is_one(const struct store *store, const struct push *push);
+/* What LAMB needs of this push before its ratio is known: the sums of the rows that it would change
+ * now, from all of its values; of rows by number in ascending order. Nothing changes. The parts of
+ * one variable are joined in order and give the ratio (store_trust), with which each is pushed. Of
+ * a push that was begun before they mean nothing: it has its ratio (pushing.trust). Errors as of
+ * store_push_begin, but for ABORTED; FAILED_PRECONDITION: another rule. */
+cadre_status store_push_norms(struct store *store, uint32_t thread, const struct push *push,
+    const void *values, struct optimizer_norms *ret_norms, struct cadre_error *error);
+/* optimizer_trust, but never 0 or NaN. */
+double store_trust(const struct optimizer_norms *norms);
 /* Dense: the next `rows` rows of it, from rows_done on; any number of them at a time, unless it is
  * one. The first of them may be done in part already: that part is passed over. */
 void store_push_block(

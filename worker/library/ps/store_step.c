@@ -331,9 +331,9 @@ static double step_trust(struct store *store, uint32_t thread, struct shard *sha
         pthread_mutex_lock(&shard->lock);
     }
     store_point();
-    atomic_store(&step->trust, store_bits(trust_ratio(&trust)));
+    atomic_store(&step->trust, store_bits(store_trust(&trust.norms)));
     store_point();
-    return trust_ratio(&trust);
+    return store_trust(&trust.norms);
 }
 
 void step_apply(struct store *store, uint32_t thread, struct shard *shard)

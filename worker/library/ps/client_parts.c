@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * See client_push_parts: three exchanges, with which whoever makes the push again begins anew.
+ *
+ *     norms of all parts ──▶ ratio ──▶ the first part keeps it, or has one ──▶ all others keep that
+ *
+ * Who dies in between has changed the first part, and others behind it, with a ratio that the first
+ * one has kept: whoever makes the push again is told that, whatever norms the parts have by now.
+ * Two who make it at a time agree on it in the same way. */
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/library/ps/client.h"
+#include "worker/library/ps/request.h"
+
+static double ratio_of(const uint8_t *answers, size_t count)
+{
+    struct optimizer_norms all = {{0}, {0}};
+    for (size_t i = 0; i < count; i++) {
+        struct optimizer_norms part;
+        norms_read(answers + i * NORMS_BYTES, &part);
+        optimizer_norms_join(&all, &part);
+    }
+    return store_trust(&all);
+}
+
+static cadre_status find_ratio(struct client *client, const struct request *pushes, size_t count,
+    uint64_t done_below, double *ret_ratio, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(count, sizeof *requests);
+    CADRE_FREE_AT_EXIT uint8_t *answers = calloc(count, NORMS_BYTES);
+    if (requests == NULL || answers == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the norms of %zu shards", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = pushes[i];
+        requests[i].kind = REQUEST_NORMS;
+        requests[i].push.trust = 0;
+        requests[i].into = answers + i * NORMS_BYTES;
+    }
+    CADRE_TRY(client_call(client, requests, count, done_below, error));
+    *ret_ratio = ratio_of(answers, count);
+    return CADRE_OK;
+}
+
+cadre_status client_push_parts(struct client *client, struct request *pushes, size_t count,
+    uint64_t done_below, struct cadre_error *error)
+{
+    double ratio = 0;
+    CADRE_ASSERT(count > 0);
+    CADRE_TRY(find_ratio(client, pushes, count, done_below, &ratio, error));
+    pushes[0].push.trust = ratio;
+    CADRE_TRY(client_call(client, pushes, 1, done_below, error));
+    ratio = pushes[0].ret_trust > 0 ? pushes[0].ret_trust : ratio;
+    for (size_t i = 1; i < count; i++) {
+        pushes[i].push.trust = ratio;
+    }
+    return count == 1 ? CADRE_OK : client_call(client, pushes + 1, count - 1, done_below, error);
+}
