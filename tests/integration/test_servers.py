@@ -123,6 +123,16 @@ def test_workers_are_killed_while_their_replicas_meet():
         check_exact(job.end(), 30, 20)
 
 
+def test_lamb_of_shards_while_all_are_killed():
+    """Between the exchanges of a push, too: each shard is updated by each push once."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "4000", "--lamb",
+                  options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        check_exact(job.end(), 30, 20)
+
+
 def test_the_chief_is_killed():
     """All tasks begin anew, from the newest checkpoint."""
     with Cluster(workers=2, slots=3) as cluster:
