@@ -132,7 +132,7 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     CADRE_TRY(add_all(model.vector, NULL));
     pusher_work(settings->work_us / 2);
     if (settings->lamb) {
-        CADRE_TRY(pusher_halve());
+        CADRE_TRY(pusher_halve(NULL));
     }
     CADRE_TRY(push_number(model.number, -1, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
@@ -162,6 +162,9 @@ static cadre_status take_part(
             (long long)step, wanted);
     }
     CADRE_TRY(push_number(model.number, gradient, &options));
+    if (settings->lamb) {
+        CADRE_TRY(pusher_halve(&options));
+    }
     pusher_work(settings->work_us / 2);
     CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
@@ -357,6 +360,9 @@ static void take_step(
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         CADRE_CHECK(cadre_variable_begin_step(variables[i], (uint64_t)step));
     }
+    if (settings->lamb) {
+        pusher_begin_halving((uint64_t)step);
+    }
     schedule_step(strategy, settings, step, 1);
     CADRE_CHECK(cadre_join(strategy));
 }
@@ -419,7 +425,7 @@ static bool check(const struct settings *settings, const struct model *model)
         wrong += count_wrong(model->together, all);
     }
     if (settings->lamb) {
-        wrong += pusher_wrong_halves(all);
+        wrong += pusher_wrong_halves(synchronous ? settings->rounds : all);
     }
     if (synchronous) {
         wrong += count_wrong_table(model->table, (double)settings->rounds);

@@ -23,15 +23,23 @@ void pusher_create_halved(cadre_strategy *strategy)
     cadre_optimizer_release(optimizer);
 }
 
-cadre_status pusher_halve(void)
+cadre_status pusher_halve(const cadre_push_options *options)
 {
     cadre_variable *halved;
     cadre_tensor *zeros;
     CADRE_TRY(cadre_variable_find(NULL, NAME, &halved));
     CADRE_TRY(cadre_tensor_create(CADRE_F64, 2, cadre_variable_dims(halved), &zeros));
-    cadre_status status = cadre_variable_push(NULL, halved, CADRE_ASSIGN_UPDATE, zeros, NULL, NULL);
+    cadre_status status =
+        cadre_variable_push(NULL, halved, CADRE_ASSIGN_UPDATE, zeros, NULL, options);
     cadre_tensor_release(zeros);
     return status;
+}
+
+void pusher_begin_halving(uint64_t step)
+{
+    cadre_variable *halved;
+    CADRE_CHECK(cadre_variable_find(NULL, NAME, &halved));
+    CADRE_CHECK(cadre_variable_begin_step(halved, step));
 }
 
 int64_t pusher_wrong_halves(int64_t updates)

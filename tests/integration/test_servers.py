@@ -133,6 +133,15 @@ def test_lamb_of_shards_while_all_are_killed():
         check_exact(job.end(), 30, 20)
 
 
+def test_steps_of_lamb_while_all_are_killed():
+    """Shards whose step is complete wait for the ratio of all of them, which some worker finds."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--fail-at", "20", "--lamb", options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        check_exact(job.end(), 30, 20)
+
+
 def test_the_chief_is_killed():
     """All tasks begin anew, from the newest checkpoint."""
     with Cluster(workers=2, slots=3) as cluster:

@@ -193,9 +193,9 @@ typedef struct cadre_apply_options {
  * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
  * context FAILED_PRECONDITION, as in TensorFlow.
  * LAMB of a variable that is cut into shards has the norms of all of them: they are asked for
- * first, then the shards get the gradient once more, with the ratio, so that it is sent twice. The
- * last bits of the ratio are of the cut. Synchronous pushes (options->push->contributions) of such
- * a variable are FAILED_PRECONDITION: create it whole, or push without them.
+ * first, then the shards get the gradient once more, with the ratio, so that it is sent twice; of a
+ * synchronous step (options->push->contributions) it is sent once, and whoever contributes last
+ * tells the shards the ratio. The last bits of the ratio are of the cut.
  * (tf.keras.optimizers.Optimizer.apply_gradients.)
  */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,

@@ -26,6 +26,7 @@ struct pair {
     uint32_t parts[PARTS];
     uint32_t whole;
     uint64_t closure; /* of its last push */
+    uint64_t version;
     float gradient[ALL];
 };
 
@@ -103,6 +104,7 @@ static struct request push_whole(const struct pair *pair, enum push_kind kind, c
 static void make_gradient(struct pair *pair)
 {
     pair->closure++;
+    pair->version++;
     for (size_t i = 0; i < ALL; i++) {
         pair->gradient[i] = (float)((i * pair->closure) % 7) - 2;
     }
@@ -147,9 +149,9 @@ static void check(const struct pair *pair)
 {
     float wanted[ALL];
     float is[ALL];
-    pull(0, pair->whole, wanted, PARTS * ROWS, pair->closure);
+    pull(0, pair->whole, wanted, PARTS * ROWS, pair->version);
     for (size_t i = 0; i < PARTS; i++) {
-        pull((uint32_t)i % SERVERS, pair->parts[i], is + i * ROWS * WIDTH, ROWS, pair->closure);
+        pull((uint32_t)i % SERVERS, pair->parts[i], is + i * ROWS * WIDTH, ROWS, pair->version);
     }
     for (size_t i = 0; i < ALL; i++) {
         if (!(fabsf(is[i] - wanted[i]) < 1e-5F)) {
@@ -307,6 +309,171 @@ static void a_copy_has_the_ratio(void **state)
     check(&pair);
 }
 
+/* ---- synchronous steps of two contributions ---- */
+
+static void contribute_to(struct request *push, uint64_t step)
+{
+    push->push.contributions = 2;
+    push->push.step = step;
+}
+
+/* The pushes of a contribution, and the one to the whole is made. */
+static void next_contribution(struct pair *pair, uint64_t step, struct request pushes[PARTS])
+{
+    make_gradient(pair);
+    for (size_t i = 0; i < PARTS; i++) {
+        pushes[i] = push_part(pair, i, PUSH_UPDATE, pair->gradient);
+        pushes[i].push.trust = (double)NAN;
+        contribute_to(&pushes[i], step);
+    }
+    struct request whole = push_whole(pair, PUSH_UPDATE, pair->gradient);
+    contribute_to(&whole, step);
+    rig_call(&rig, &whole);
+}
+
+static void contribute(struct request pushes[PARTS])
+{
+    struct cadre_error error = {0};
+    assert_ok(client_push_parts(rig.client, pushes, PARTS, 0, &error), &error);
+}
+
+static double settle(const struct request *push, double ratio)
+{
+    struct request request = {.kind = REQUEST_SETTLE,
+        .server = push->server,
+        .shard = push->shard,
+        .least_steps = push->push.step,
+        .trust = ratio};
+    rig_call(&rig, &request);
+    return request.ret_trust;
+}
+
+static double step_ratio_by_hand(const struct request pushes[PARTS])
+{
+    struct optimizer_norms all = {{0}, {0}};
+    for (size_t i = 0; i < PARTS; i++) {
+        uint8_t bytes[NORMS_BYTES];
+        struct optimizer_norms part;
+        struct request request = {.kind = REQUEST_STEP_NORMS,
+            .server = pushes[i].server,
+            .shard = pushes[i].shard,
+            .least_steps = pushes[i].push.step,
+            .into = bytes};
+        rig_call(&rig, &request);
+        assert_int_equal(request.ret_steps, STEP_WAITS);
+        norms_read(bytes, &part);
+        optimizer_norms_join(&all, &part);
+    }
+    return store_trust(&all);
+}
+
+static void steps_have_the_ratio_of_the_whole(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct request pushes[PARTS];
+    create(&pair, "v");
+    for (uint64_t step = 0; step < 3; step++) {
+        for (int i = 0; i < 2; i++) {
+            next_contribution(&pair, step, pushes);
+            contribute(pushes);
+            contribute(pushes);
+        }
+        pair.version--;
+        check(&pair);
+    }
+}
+
+/* The second contribution dies behind its k-th request, and all servers with it. */
+static void who_contributes_again_completes_the_step(void **state)
+{
+    (void)state;
+    for (size_t made = 0; made <= 2 * PARTS; made++) {
+        struct pair pair;
+        struct request pushes[PARTS];
+        char name[32];
+        double ratio = 0;
+        snprintf(name, sizeof name, "s%zu", made);
+        create(&pair, name);
+        next_contribution(&pair, 0, pushes);
+        contribute(pushes);
+        next_contribution(&pair, 0, pushes);
+        for (size_t i = 0; i < made && i < PARTS; i++) {
+            rig_call(&rig, &pushes[i]);
+        }
+        if (made > PARTS) {
+            ratio = step_ratio_by_hand(pushes);
+        }
+        for (size_t i = 0; i + PARTS < made; i++) {
+            double kept = settle(&pushes[i], ratio);
+            assert_true(kept >= ratio && kept <= ratio);
+        }
+        kill_servers();
+        contribute(pushes);
+        pair.version--;
+        check(&pair);
+    }
+}
+
+/* It has all contributions, and nobody has told it a ratio. */
+static void a_step_that_waits_is_begun_anew(void **state)
+{
+    (void)state;
+    struct cadre_error error = {0};
+    struct pair pair;
+    struct request pushes[PARTS];
+    create(&pair, "v");
+    next_contribution(&pair, 0, pushes);
+    contribute(pushes);
+    struct request begin = {
+        .kind = REQUEST_SETTLE, .server = pushes[0].server, .shard = pushes[0].shard, .trust = 1};
+    assert_error(client_call(rig.client, &begin, 1, 0, &error), CADRE_FAILED_PRECONDITION, &error,
+        "step 0 is told the ratio 1 of LAMB's norms, and it does not wait for one");
+    for (size_t i = 0; i < PARTS; i++) {
+        pushes[i].push.closure = 1000;
+        rig_call(&rig, &pushes[i]);
+    }
+    kill_servers();
+    for (size_t i = 0; i < PARTS; i++) {
+        begin = (struct request){
+            .kind = REQUEST_BEGIN_STEP, .server = pushes[i].server, .shard = pushes[i].shard};
+        rig_call(&rig, &begin);
+        pushes[i].push.closure = 1001;
+    }
+    contribute(pushes);
+    next_contribution(&pair, 0, pushes);
+    contribute(pushes);
+    pair.version--;
+    check(&pair);
+}
+
+/* A copy has the sums that wait, and the ratio that a part was told. */
+static void a_copy_has_steps_that_wait(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct request pushes[PARTS];
+    create(&pair, "v");
+    next_contribution(&pair, 0, pushes);
+    contribute(pushes);
+    next_contribution(&pair, 0, pushes);
+    for (size_t i = 0; i < PARTS; i++) {
+        rig_call(&rig, &pushes[i]);
+    }
+    double ratio = step_ratio_by_hand(pushes);
+    assert_true(settle(&pushes[0], ratio) >= ratio);
+    rig_await_backed(&rig);
+    rig_stop(&rig, 0); /* the first part, which was told, and the last, which waits */
+    close(memory[0]);
+    memory[0] = memfd_create("ps", MFD_CLOEXEC);
+    rig_start(&rig, 0, memory[0]);
+    double kept = settle(&pushes[0], 2 * ratio);
+    assert_true(kept >= ratio && kept <= ratio);
+    contribute(pushes);
+    pair.version--;
+    check(&pair);
+}
+
 static void what_lamb_does_not_need_is_refused(void **state)
 {
     (void)state;
@@ -349,6 +516,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_pushes_again_goes_on_with_that_ratio, setup, teardown),
         cmocka_unit_test_setup_teardown(two_at_a_time_agree, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_has_the_ratio, setup_backed, teardown),
+        cmocka_unit_test_setup_teardown(steps_have_the_ratio_of_the_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_contributes_again_completes_the_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_waits_is_begun_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_has_steps_that_wait, setup_backed, teardown),
         cmocka_unit_test_setup_teardown(what_lamb_does_not_need_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,7 +351,8 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
     struct fake_shard *shard = shard_of(request->server, request->shard);
     size_t bytes = (size_t)(request->rows * request->row_bytes);
     assert_true(request->kind == REQUEST_BEGIN_STEP || request->kind == REQUEST_TRAIN ||
-                request->kind == REQUEST_RULE || request->row_bytes == row_bytes_of(shard));
+                request->kind == REQUEST_RULE || request->kind == REQUEST_STEP_NORMS ||
+                request->row_bytes == row_bytes_of(shard));
     assert_true(request->kind == REQUEST_GATHER || request->push.sparse ||
                 request->first + request->rows <= shard->spec.rows);
     fake.counts.largest = bytes > fake.counts.largest ? bytes : fake.counts.largest;
@@ -384,6 +385,9 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
         return CADRE_OK;
     case REQUEST_RULE:
         rule_write(&shard->rule, request->into);
+        return CADRE_OK;
+    case REQUEST_STEP_NORMS:
+        request->ret_steps = STEP_INCOMPLETE;
         return CADRE_OK;
     case REQUEST_NORMS:
         return find_norms(shard, request, error);

@@ -44,11 +44,10 @@ static cadre_status find_ratio(struct client *client, const struct request *push
     return CADRE_OK;
 }
 
-cadre_status client_push_parts(struct client *client, struct request *pushes, size_t count,
+static cadre_status push_at_once(struct client *client, struct request *pushes, size_t count,
     uint64_t done_below, struct cadre_error *error)
 {
     double ratio = 0;
-    CADRE_ASSERT(count > 0);
     CADRE_TRY(find_ratio(client, pushes, count, done_below, &ratio, error));
     pushes[0].push.trust = ratio;
     CADRE_TRY(client_call(client, pushes, 1, done_below, error));
@@ -57,4 +56,67 @@ cadre_status client_push_parts(struct client *client, struct request *pushes, si
         pushes[i].push.trust = ratio;
     }
     return count == 1 ? CADRE_OK : client_call(client, pushes + 1, count - 1, done_below, error);
+}
+
+/* ---- synchronous ---- */
+
+/* Whether all parts have all of the step, and one of them is not applied yet. */
+static bool is_to_be_settled(const struct request *requests, size_t count)
+{
+    bool waits = false;
+    for (size_t i = 0; i < count; i++) {
+        if (requests[i].ret_steps == STEP_INCOMPLETE) {
+            return false; /* whoever contributes last finds it complete */
+        }
+        waits = waits || requests[i].ret_steps == STEP_WAITS;
+    }
+    return waits;
+}
+
+static cadre_status tell_ratio(struct client *client, struct request *requests, size_t count,
+    uint64_t done_below, double ratio, struct cadre_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        requests[i].kind = REQUEST_SETTLE;
+        requests[i].into = NULL;
+        requests[i].trust = ratio;
+    }
+    CADRE_TRY(client_call(client, requests, 1, done_below, error));
+    for (size_t i = 1; i < count && requests[0].ret_trust > 0; i++) {
+        requests[i].trust = requests[0].ret_trust;
+    }
+    return count == 1 ? CADRE_OK : client_call(client, requests + 1, count - 1, done_below, error);
+}
+
+static cadre_status settle_step(struct client *client, const struct request *pushes, size_t count,
+    uint64_t done_below, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT struct request *requests = calloc(count, sizeof *requests);
+    CADRE_FREE_AT_EXIT uint8_t *answers = calloc(count, NORMS_BYTES);
+    if (requests == NULL || answers == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the norms of %zu shards", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = (struct request){.kind = REQUEST_STEP_NORMS,
+            .server = pushes[i].server,
+            .shard = pushes[i].shard,
+            .least_steps = pushes[i].push.step,
+            .into = answers + i * NORMS_BYTES};
+    }
+    CADRE_TRY(client_call(client, requests, count, done_below, error));
+    return is_to_be_settled(requests, count)
+               ? tell_ratio(client, requests, count, done_below, ratio_of(answers, count), error)
+               : CADRE_OK;
+}
+
+cadre_status client_push_parts(struct client *client, struct request *pushes, size_t count,
+    uint64_t done_below, struct cadre_error *error)
+{
+    CADRE_ASSERT(count > 0);
+    if (pushes[0].push.contributions == 0) {
+        return push_at_once(client, pushes, count, done_below, error);
+    }
+    CADRE_TRY(client_call(client, pushes, count, done_below, error));
+    return settle_step(client, pushes, count, done_below, error);
 }

@@ -177,6 +177,7 @@ uint64_t request_answer_bytes(const struct request *request)
     case REQUEST_RULE:
         return RULE_BYTES;
     case REQUEST_NORMS:
+    case REQUEST_STEP_NORMS:
         return NORMS_BYTES;
     case REQUEST_NOTED:
     case REQUEST_NOTED_NAMES:
@@ -207,7 +208,8 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
     };
     bool set_slot = request->kind == REQUEST_SET_SLOT;
     ret_frame->words[WORD_SHARD] = request->shard | (uint64_t)request->slot << 32;
-    ret_frame->words[WORD_FIRST] = request->first;
+    ret_frame->words[WORD_FIRST] =
+        request->kind == REQUEST_SETTLE ? request_bits(request->trust) : request->first;
     ret_frame->words[WORD_ROWS] = request->rows;
     ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_steps;
     ret_frame->words[WORD_DONE_BELOW] = done_below;

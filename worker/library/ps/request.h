@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Requests to a parameter server as bytes: what the words of a frame mean, and what follows it.
  *
- *     words   shard + slot << 32 | first | rows | steps, or updates | done below
- *     bytes   CREATE            spec
- *             TRAIN             rule, of the shard
- *             GATHER            ids
+ *     words   shard + slot << 32 | first, or the bits of a trust | rows | steps, or updates | done
+ * below bytes   CREATE            spec TRAIN             rule, of the shard GATHER            ids
  *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
  *             NORMS             the same
  *             SET_SLOT          values

@@ -318,3 +318,51 @@ void push_run(struct connection *connection)
     begin(connection, &push);
     backup_end(backup);
 }
+
+/* ---- synchronous steps of parts of what LAMB updates ---- */
+
+void step_norms_run(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    struct store *store = connection->loop->server->store;
+    uint32_t shard = (uint32_t)connection->frame.words[WORD_SHARD];
+    enum store_step_state state = STEP_INCOMPLETE;
+    struct optimizer_norms norms;
+    cadre_status status = store_step_norms(store, connection->loop->index, shard,
+        connection->frame.words[WORD_LEAST], &state, &norms, &error);
+    if (status == CADRE_OK && !room_have(&connection->out, NORMS_BYTES)) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for norms");
+    }
+    if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+        return;
+    }
+    norms_write(&norms, connection->out.bytes);
+    connection_answer(
+        connection, store_version(store, shard), state, connection->out.bytes, NORMS_BYTES);
+}
+
+void settle_run(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    struct server *server = connection->loop->server;
+    uint32_t shard = (uint32_t)connection->frame.words[WORD_SHARD];
+    double trust = 0;
+    backup_begin(server->backup);
+    cadre_status status = store_step_settle(server->store, connection->loop->index, shard,
+        connection->frame.words[WORD_LEAST], request_double(connection->frame.words[WORD_FIRST]),
+        &trust, &error);
+    if (status == CADRE_OK) {
+        backup_tell(server->backup, connection);
+    }
+    backup_end(server->backup);
+    if (status == CADRE_PENDING) {
+        connection->state = CONNECTION_PARKED;
+    } else if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+    } else {
+        server_wake_parked(server);
+        connection_answer(
+            connection, store_version(server->store, shard), request_bits(trust), NULL, 0);
+    }
+}

@@ -30,11 +30,16 @@ static bool is_push(uint32_t kind)
     return kind == REQUEST_PUSH || kind == REQUEST_PUSH_PULL || kind == REQUEST_NORMS;
 }
 
+static bool is_settled(uint32_t kind)
+{
+    return kind == REQUEST_STEP_NORMS || kind == REQUEST_SETTLE;
+}
+
 static bool has_shard(uint32_t kind)
 {
     return kind == REQUEST_PULL || kind == REQUEST_GATHER || is_push(kind) ||
            kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT || kind == REQUEST_BEGIN_STEP ||
-           kind == REQUEST_TRAIN || kind == REQUEST_RULE;
+           kind == REQUEST_TRAIN || kind == REQUEST_RULE || is_settled(kind);
 }
 
 /* Collects `part` bytes, and no others follow. */
@@ -118,6 +123,8 @@ static void begin_shard(struct connection *connection)
         begin_gather(connection, spec);
     } else if (frame->kind == REQUEST_TRAIN) {
         collect_all(connection, RULE_BYTES);
+    } else if (is_settled(frame->kind)) {
+        collect_all(connection, 0);
     } else if (!rows_exist(connection, spec, first, rows)) {
         return;
     } else if (frame->kind != REQUEST_SET_SLOT) {
@@ -501,6 +508,12 @@ void request_run(struct connection *connection)
     case REQUEST_PUSH_PULL:
     case REQUEST_NORMS:
         push_run(connection);
+        return;
+    case REQUEST_STEP_NORMS:
+        step_norms_run(connection);
+        return;
+    case REQUEST_SETTLE:
+        settle_run(connection);
         return;
     case REQUEST_SLOT:
         run_slot(connection);

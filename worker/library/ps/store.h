@@ -140,7 +140,8 @@ struct push {
     double rate;        /* of PUSH_UPDATE; NaN: the rule's, by its schedule */
     /* Of PUSH_UPDATE by LAMB: 0: its ratio is of the rows that this push changes; above 0: the
      * ratio of all shards of the variable (store_push_norms), which the push keeps; NaN: the shard
-     * is a part of a variable, and whoever pushes does not know the ratio: FAILED_PRECONDITION. */
+     * is a part of a variable, and whoever pushes does not know the ratio: a synchronous push,
+     * whose step waits for it (store_step_settle), else FAILED_PRECONDITION. */
     double trust;
     /* Refused with ABORTED when more than `staleness` pushes were applied to the shard since it had
      * version `based_on`; PUSH_ANY_VERSION: never. */
@@ -198,6 +199,19 @@ cadre_status store_push_rows(
 void store_push_end(struct store *store, struct pushing *pushing);
 /* Its values did not come: what was done of it is kept for when it is sent again. */
 void store_push_leave(struct store *store, struct pushing *pushing);
+
+/* A synchronous step of a part of what LAMB updates: with all contributions its sums wait for the
+ * ratio of all parts, which some client finds. */
+enum store_step_state { STEP_INCOMPLETE, STEP_WAITS, STEP_OVER };
+/* WAITS: what its mean adds to the norms, as of store_push_norms; zeros once it was told a ratio
+ * and is being applied. */
+cadre_status store_step_norms(struct store *store, uint32_t thread, uint32_t shard, uint64_t step,
+    enum store_step_state *ret_state, struct optimizer_norms *ret_norms, struct cadre_error *error);
+/* Applies it with the ratio that it was told first; *ret_trust: that one, which all parts are to
+ * have. The same once more changes nothing; 0: it was applied, with one that is not known any more.
+ * FAILED_PRECONDITION: it does not wait; CADRE_PENDING: it is being applied, ask again. */
+cadre_status store_step_settle(struct store *store, uint32_t thread, uint32_t shard, uint64_t step,
+    double trust, double *ret_trust, struct cadre_error *error);
 
 /* How many rows of this shard are a block of STORE_BLOCK_BYTES; 1 at least. */
 uint64_t store_block_rows(const struct store *store, uint32_t shard);

@@ -7,6 +7,7 @@
  *     store_notes.c    texts                          store_step.c     synchronous pushes
  *     store_applied.c  which pushes were applied      store_recover.c  what a dead process left
  *     store_trust.c    LAMB's ratio          store_norms.c    what a part adds to it
+ *     store_settle.c   steps of parts
  *     store_piece.c    a change that survives         store_copy.c     save, load
  *
  * Locks, in this order: a shard's, `pushes`, `growth`. A shard's is held for one piece at most. */
@@ -41,6 +42,7 @@ struct shard {
     size_t sum_bytes; /* of an element there */
     uint64_t *touched;
     uint64_t begun; /* contributions of this step, whole or not */
+    bool settling;  /* a thread applies a step that was told its ratio */
 };
 
 /* Of a thread: what it sorts and adds up in. */
@@ -273,6 +275,10 @@ void step_sum(const struct store *store, struct shard *shard, uint64_t start, co
     size_t length);
 /* For a copy: a step with nothing in it, when there is none yet. */
 cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_error *error);
+/* Under the lock: all contributions are whole, and the ratio is not known. */
+bool step_waits(const struct shard *shard);
+/* Under the lock but between pieces: the sums that LAMB needs, of the mean. */
+void step_norms(struct store *store, uint32_t thread, struct shard *shard, struct trust *trust);
 /* All contributions are whole: applies what is left to apply. */
 void step_apply(struct store *store, uint32_t thread, struct shard *shard);
 void step_redo_end(struct shard *shard, const struct kept_journal *journal);

@@ -24,7 +24,8 @@ cadre_status push_check_kind(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "`%s` is of bool: it can be assigned, not added to", shard->spec.name);
     }
-    if (trust_is_wanted(shard, push->kind) && !(push->trust >= 0)) {
+    bool waits = push->contributions != 0 && isnan(push->trust);
+    if (trust_is_wanted(shard, push->kind) && !(push->trust >= 0) && !waits) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             SHARD_TEXT " is a part of what LAMB updates, and is pushed to without the ratio of the "
                        "norms of all of it; the optimizer may have come just now: push it again",
@@ -310,7 +311,7 @@ void store_push_end(struct store *store, struct pushing *pushing)
     bool last = false;
     pthread_mutex_lock(&shard->lock);
     if (push->closure != 0) {
-        last = record(store, shard, pushing);
+        last = record(store, shard, pushing) && !step_waits(shard);
     } else if (push->kind != PUSH_ASSIGN) {
         atomic_fetch_add_explicit(&shard->kept->version, 1, memory_order_release);
     }

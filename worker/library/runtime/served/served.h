@@ -121,7 +121,7 @@ cadre_status served_push(
     const cadre_variable *variable, const struct variable_push *push, struct cadre_error *error);
 
 /* push->trust: NaN where the ratio of LAMB's norms has to be found before, over all shards; else 0.
- * FAILED_PRECONDITION: a synchronous push to shards of LAMB. */
+ */
 cadre_status served_set_trust(
     const cadre_variable *variable, struct push *push, struct cadre_error *error);
 

@@ -25,7 +25,7 @@ cadre_status served_send(const cadre_variable *variable, struct request *request
     struct cadre_error *error)
 {
     struct crew_state *crew = variable->served->all->crew;
-    bool parts = count > 0 && isnan(requests[0].push.trust) && requests[0].push.contributions == 0;
+    bool parts = count > 0 && isnan(requests[0].push.trust);
     cadre_status status =
         parts ? client_push_parts(crew->client, requests, count, crew_done_below(), error)
               : client_call(crew->client, requests, count, crew_done_below(), error);

@@ -38,14 +38,6 @@ cadre_status served_set_trust(
         return CADRE_OK;
     }
     CADRE_TRY(find_kind(variable, &kind, error));
-    if (kind == OPTIMIZER_LAMB && push->contributions > 0) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' is cut into %llu shards, and its optimizer is LAMB, which needs the "
-            "norms of all of them: a synchronous push is applied by each shard for itself; push "
-            "with contributions 0, or create it whole, with a partitioner of "
-            "CADRE_PARTITIONER_NONE",
-            variable->name, (unsigned long long)variable->served->layout.shards);
-    }
     /* Without an optimizer it is refused by the servers, or has got one just now. */
     push->trust = kind == OPTIMIZER_NONE || kind == OPTIMIZER_LAMB ? (double)NAN : 0;
     return CADRE_OK;
