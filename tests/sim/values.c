@@ -77,7 +77,7 @@ void value_agreed(struct sim *sim, uint32_t index)
     char path[LIMIT_FILE_NAME_BYTES];
     struct task_part part = process->core.part;
     if (is_news(process)) {
-        snprintf(path, sizeof(path), "%s", part.path);
+        snprintf(path, sizeof(path), "%s", process->core.part_path); /* processes move */
         part.path = path;
         part.compared = true;
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
