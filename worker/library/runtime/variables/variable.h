@@ -130,10 +130,6 @@ cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
 cadre_status variable_check_value(
     const cadre_variable *variable, const cadre_tensor *value, struct cadre_error *error);
 
-/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
- * there. */
-bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place);
-
 /* The component of a replica to write to, its old value kept. RESOURCE_EXHAUSTED. */
 cadre_status variable_open_write(
     cadre_variable *variable, uint32_t local, void **ret_value, struct cadre_error *error);
