@@ -178,6 +178,8 @@ static bool make_model(struct conformance_case *self, struct model *ret_model)
         cadre_optimizer_create(ret_model->strategy, &options, &ret_model->optimizer);
     if (status == CADRE_OK) {
         case_keep(self, ret_model->optimizer, release_optimizer);
+    }
+    if (status == CADRE_OK && !json_is_false(json_object_get(self->given, "built"))) {
         status =
             cadre_optimizer_build(ret_model->optimizer, ret_model->variables, ret_model->count);
     }
@@ -366,7 +368,7 @@ static void check(const struct model *model, json_t *history)
 void area_optimizer(struct conformance_case *self)
 {
     static const char *const known[] = {
-        "strategy", "replicas", "dtype", "optimizer", "variables", "steps", NULL};
+        "strategy", "replicas", "dtype", "optimizer", "built", "variables", "steps", NULL};
     const json_t *script = json_object_get(self->given, "steps");
     json_t *history = case_keep(self, json_array(), case_release_json);
     struct model model;

@@ -133,11 +133,12 @@ void cadre_optimizer_release(cadre_optimizer *optimizer)
     if (optimizer == NULL) {
         return;
     }
+    struct cadre_error ended;
     turns_free(optimizer);
     if (optimizer->strategy == NULL) { /* else they are the strategy's */
         cadre_variable_release(optimizer->learning_rate);
     }
-    optimizer_list_free(optimizer);
+    optimizer_list_free(optimizer, optimizer_require(optimizer, __func__, &ended) == CADRE_OK);
     free(optimizer);
 }
 

@@ -108,8 +108,8 @@ void optimized_release(const cadre_optimizer *optimizer, const struct optimized 
 
 /* An empty list. RESOURCE_EXHAUSTED. */
 cadre_status optimizer_list_make(cadre_optimizer *optimizer, struct cadre_error *error);
-/* Likewise; and releases all that is in it. */
-void optimizer_list_free(cadre_optimizer *optimizer);
+/* And releases all that is in it. `lives`: the optimizer's strategy does, and so its slots. */
+void optimizer_list_free(cadre_optimizer *optimizer, bool lives);
 
 /* NOT_FOUND: the variable was not built, or has no slot of that name; names those that there are.
  */

@@ -187,14 +187,12 @@ void optimized_release(const cadre_optimizer *optimizer, const struct optimized 
     }
 }
 
-void optimizer_list_free(cadre_optimizer *optimizer)
+void optimizer_list_free(cadre_optimizer *optimizer, bool lives)
 {
     struct optimizer_list *list = optimizer->list;
-    struct cadre_error ignored; /* then the variables are gone, too */
     if (list == NULL) {
         return;
     }
-    bool lives = optimizer_require(optimizer, __func__, &ignored) == CADRE_OK;
     for (size_t i = 0; i < list->count; i++) {
         if (lives) {
             set_owner(list->entries[i], NULL);
