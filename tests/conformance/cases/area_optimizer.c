@@ -191,6 +191,8 @@ static bool make_model(
         cadre_optimizer_create(ret_model->strategy, &options, &ret_model->optimizer);
     if (status == CADRE_OK) {
         case_keep(self, ret_model->optimizer, release_optimizer);
+    }
+    if (status == CADRE_OK && !json_is_false(json_object_get(self->given, "built"))) {
         status =
             cadre_optimizer_build(ret_model->optimizer, ret_model->variables, ret_model->count);
     }
@@ -416,8 +418,8 @@ json_t *optimizer_values(struct conformance_case *self, cadre_strategy *strategy
 
 void area_optimizer(struct conformance_case *self)
 {
-    static const char *const known[] = {
-        "strategy", "replicas", "servers", "dtype", "optimizer", "variables", "steps", NULL};
+    static const char *const known[] = {"strategy", "replicas", "servers", "dtype", "optimizer",
+        "built", "variables", "steps", NULL};
     json_t *history = case_keep(self, json_array(), case_release_json);
     struct model model;
     cadre_strategy *strategy = NULL;

@@ -120,7 +120,7 @@ static void what_cannot_be_built_is_told(void **state)
                             (cadre_variable *[]){variable, own}, 2, NULL),
         CADRE_INVALID_ARGUMENT, "call it once for each kind");
     assert_public_error(cadre_optimizer_apply(NULL, other, &gradient, &variable, 1, NULL),
-        CADRE_FAILED_PRECONDITION, "has no slots for");
+        CADRE_ALREADY_EXISTS, "variable 'v' has an optimizer on its servers already");
     cadre_tensor_release(gradient);
     cadre_optimizer_release(adam);
     cadre_optimizer_release(other);
