@@ -4,7 +4,7 @@
  * killed, in the end each number is exactly what it should be.
  *
  *     pusher --rounds N --closures N --length N --work-us N [--save] [--mode NAME]
- *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas]
+ *            [--synchronous [--fail-at N]] [--until FILE] [--on-replicas] [--lamb]
  *
  * With a file to look for it ends behind the round in which it finds that.
  *
@@ -22,6 +22,7 @@
 
 #include <cadre/cadre.h>
 
+#include "pusher_lamb.h"
 #include "pusher_replicas.h"
 
 struct settings {
@@ -31,6 +32,7 @@ struct settings {
     int64_t work_us;  /* a closure takes so long at least, between its pushes */
     bool save;        /* after each round */
     bool on_replicas;
+    bool lamb; /* a closure makes an update of a variable of several shards by it, too */
     bool synchronous;
     int64_t fail_at; /* -1: never */
     const char *mode;
@@ -129,6 +131,9 @@ static cadre_status push(cadre_closure *closure, cadre_tensor *outputs[], void *
     }
     CADRE_TRY(add_all(model.vector, NULL));
     pusher_work(settings->work_us / 2);
+    if (settings->lamb) {
+        CADRE_TRY(pusher_halve(NULL));
+    }
     CADRE_TRY(push_number(model.number, -1, NULL));
     return cadre_tensor_from_i64(row, &outputs[0]);
 }
@@ -157,6 +162,9 @@ static cadre_status take_part(
             (long long)step, wanted);
     }
     CADRE_TRY(push_number(model.number, gradient, &options));
+    if (settings->lamb) {
+        CADRE_TRY(pusher_halve(&options));
+    }
     pusher_work(settings->work_us / 2);
     CADRE_TRY(change_row(model.table, CADRE_ASSIGN_UPDATE, row, of_row, &options));
     if (fails) {
@@ -294,6 +302,9 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
         CADRE_CHECK(cadre_variable_create(
             strategy, "together", CADRE_I64, 0, NULL, &sum, &model->together));
     }
+    if (settings->lamb) {
+        pusher_create_halved(strategy);
+    }
     if (settings->synchronous) {
         CADRE_CHECK(
             cadre_variable_create(strategy, "table", CADRE_F64, 2, rows, NULL, &model->table));
@@ -348,6 +359,9 @@ static void take_step(
     printf("step %lld is taken again\n", (long long)step);
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         CADRE_CHECK(cadre_variable_begin_step(variables[i], (uint64_t)step));
+    }
+    if (settings->lamb) {
+        pusher_begin_halving((uint64_t)step);
     }
     schedule_step(strategy, settings, step, 1);
     CADRE_CHECK(cadre_join(strategy));
@@ -409,6 +423,9 @@ static bool check(const struct settings *settings, const struct model *model)
                     count_wrong(model->vector, all);
     if (settings->on_replicas) {
         wrong += count_wrong(model->together, all);
+    }
+    if (settings->lamb) {
+        wrong += pusher_wrong_halves(synchronous ? settings->rounds : all);
     }
     if (synchronous) {
         wrong += count_wrong_table(model->table, (double)settings->rounds);
@@ -493,7 +510,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         {"work-us", required_argument, NULL, 'w'}, {"save", no_argument, NULL, 's'},
         {"mode", required_argument, NULL, 'm'}, {"on-replicas", no_argument, NULL, 'p'},
         {"synchronous", no_argument, NULL, 'y'}, {"fail-at", required_argument, NULL, 'f'},
-        {"until", required_argument, NULL, 'u'}, {NULL, 0, NULL, 0}};
+        {"until", required_argument, NULL, 'u'}, {"lamb", no_argument, NULL, 'b'},
+        {NULL, 0, NULL, 0}};
     *settings =
         (struct settings){.rounds = 3, .closures = 20, .length = 1000, .fail_at = -1, .mode = ""};
     int option;
@@ -520,6 +538,9 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             break;
         case 'p':
             settings->on_replicas = true;
+            break;
+        case 'b':
+            settings->lamb = true;
             break;
         case 'f':
             number = &settings->fail_at;

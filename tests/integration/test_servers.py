@@ -74,11 +74,17 @@ def tasks(cluster, kind):
     return found
 
 
+def both(cluster, kind):
+    """The two tasks of that type; None while one is missing."""
+    found = tasks(cluster, kind)
+    return found if len(found) == 2 else None
+
+
 def kill_again_and_again(cluster, job, kind, kills, pause=1):
     """Each time a task of that type, once rounds were done since the last one."""
     for kill in range(kills):
         job.until_round(job.rounds() + pause)
-        alive = wait_for(f"both tasks {kind}", lambda: len(tasks(cluster, kind)) == 2 and tasks(cluster, kind), 30)
+        alive = wait_for(f"both tasks {kind}", lambda: both(cluster, kind), 30)
         os.kill(alive[kill % 2], signal.SIGKILL)
 
 
@@ -120,6 +126,49 @@ def test_workers_are_killed_while_their_replicas_meet():
         job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "10000", "--on-replicas",
                   options=("--replicas", "2", "--max-restarts", "100"))
         kill_again_and_again(cluster, job, "worker", 6)
+        check_exact(job.end(), 30, 20)
+
+
+def test_lamb_of_shards_while_all_are_killed():
+    """Between the exchanges of a push, too: each shard is updated by each push once."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, "--rounds", "30", "--closures", "20", "--work-us", "4000", "--lamb",
+                  options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        check_exact(job.end(), 30, 20)
+
+
+def test_steps_of_lamb_while_all_are_killed():
+    """Shards whose step is complete wait for the ratio of all of them, which some worker finds."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *STEPS, "--fail-at", "20", "--lamb", options=("--max-restarts", "100"))
+        for kind in ("ps", "worker", "ps", "worker"):
+            kill_again_and_again(cluster, job, kind, 2)
+        check_exact(job.end(), 30, 20)
+
+
+REPLICAS = ("--rounds", "30", "--closures", "20", "--work-us", "10000", "--on-replicas")
+
+
+def test_servers_are_killed_while_replicas_write_together():
+    """The replicas of each closure write one variable in one push, which is applied once though its server is lost."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *REPLICAS, options=("--replicas", "2", "--max-restarts", "100"))
+        kill_again_and_again(cluster, job, "ps", 8)
+        check_exact(job.end(), 30, 20)
+
+
+def test_servers_and_workers_are_killed_while_replicas_write_together():
+    """One of each at once: the push of a closure that is lost may be there, and the closure runs again elsewhere."""
+    with Cluster(workers=2, slots=3) as cluster:
+        job = Job(cluster, *REPLICAS, options=("--replicas", "2", "--max-restarts", "100"))
+        for kill in range(8):
+            job.until_round(job.rounds() + 1)
+            servers, workers = (wait_for(f"both tasks {kind}", lambda kind=kind: both(cluster, kind), 30)
+                                for kind in ("ps", "worker"))
+            os.kill(servers[kill % 2], signal.SIGKILL)
+            os.kill(workers[kill // 2 % 2], signal.SIGKILL)
         check_exact(job.end(), 30, 20)
 
 

@@ -126,6 +126,7 @@ static void check_checkpoint_record(
             "job %llu: the checkpoint of %llu of generation %llu is not of the ledger's line",
             (ull)job->id.n, (ull)position, (ull)checkpoint->generation.number);
     }
+    layout_check(sim, job, position, state.layout, "the checkpoint");
     values_check(sim, job, position, state.value);
     if (position > mesh->resume && mesh->applied[position - 1] < mesh->count) {
         broken(sim, "CKPT_BEHIND",
@@ -488,6 +489,7 @@ void check_bye(struct sim *sim, const struct job *job)
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         bool short_one = job->plan->short_slot != UINT32_MAX;
         values_check(sim, job, job->stored->done_position, process->state.value);
+        layout_check(sim, job, job->stored->done_position, process->state.layout, "who ends there");
         if (!process->core.finished || process->core.position != job->stored->done_position ||
             (process->core.position != job->plan->steps && !short_one)) {
             broken(sim, "HALT", "job %llu: bye at %llu, but task %u stands at %llu", (ull)job->id.n,

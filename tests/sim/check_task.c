@@ -30,6 +30,7 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
         broken(sim, "LINE", "job %llu: the state of task %u, source of %llu, is not on the line",
             (ull)job->id.n, source->ref.slot, (ull)resume);
     }
+    layout_check(sim, job, resume, source->state.layout, "the source");
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         bool holds = process->core.clean && process->core.generation.number != 0 &&
@@ -93,6 +94,7 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
             "job %llu task %llu: after step %llu its state is not that of steps 0 to it, each once",
             (ull)job->id.n, slot, (ull)position);
     }
+    layout_check(sim, job, position + 1, process->state.layout, "who applied the step before");
     uint64_t *line = &mesh->lines[position + 1];
     if (*line != 0 && *line != process->state.line) {
         broken(sim, "EQUAL", "job %llu task %llu: after step %llu it holds what no peer holds",

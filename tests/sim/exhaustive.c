@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define EVENTS_EACH 100000
-#define VARIANTS    12
+#define VARIANTS    24
 #define WHICH_MAX   4
 
 /* Kinds, and how many victims each has. */

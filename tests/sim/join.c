@@ -161,6 +161,9 @@ void join_exchange(struct sim *sim, struct mesh *mesh)
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         uint32_t index = mesh_member(sim, mesh, rank);
         struct process *process = &sim->processes[index];
+        if (process->adopts) {
+            layout_takes(sim, process, mesh->source_state.layout);
+        }
         later(sim, draw(sim, 100, process->adopts ? 20000 : 2000), ON_SYNCED, process->doing,
             process->life, index);
     }
@@ -201,9 +204,11 @@ void join_synced(struct sim *sim, uint32_t index)
         broken(sim, "LED", "job %llu task %u joins at %llu, where its program does not begin",
             (ull)job->id.n, process->ref.slot, (ull)mesh->resume);
     }
+    bool goes_on = !process->core.warm && process->entered_at != POSITION_NONE;
     if (process->adopts) {
         adopt(sim, process, mesh);
     }
+    layout_synced(sim, process, goes_on);
     if (process->state.once != job->once[mesh->resume] && mesh->source != SOURCE_NONE) {
         broken(sim, "ONCE", "job %llu task %u begins at %llu with another state", (ull)job->id.n,
             process->ref.slot, (ull)mesh->resume);

@@ -177,7 +177,7 @@ static int run_mutants(uint32_t workers)
     int areas = 0;
     for (int mutant = MUTANT_NONE + 1; mutant < MUTANT_COUNT; mutant++) {
         const struct mutant_case *expected = &mutant_cases[mutant];
-        uint64_t first = (uint64_t)expected->world * SCENARIO_LATER;
+        uint64_t first = scenario_first(expected->world);
         uint64_t seed = first;
         sim->mutant = (enum mutant)mutant;
         sim->compares = expected->area != NULL && strcmp(expected->area, "values") == 0;
@@ -238,18 +238,21 @@ static void print_placed(const struct sim *sim)
     }
 }
 
-/* "level" 0: every single fault in three variants; 1: in all, and pairs that are near; 2: more. */
+/* "level" 0: every single fault in three variants; 1: in all, and pairs that are near; 2: more.
+ * 3 and 4: as 0 and 1, of variants whose steps create variables. */
 static int run_exhaustive(uint64_t level)
 {
     static const struct exhaustive_bounds bounds[] = {
         {.first = 0, .end = 3, .every = 1},
         {.first = 0, .end = 12, .every = 5, .reach = 41, .stride = 10},
         {.first = 0, .end = 12, .every = 1, .reach = 64, .stride = 1},
+        {.first = SCENARIO_TINY_CREATES, .end = 15, .every = 1},
+        {.first = SCENARIO_TINY_CREATES, .end = 24, .every = 5, .reach = 41, .stride = 10},
     };
     struct exhaustive_result result;
     double start_s = seconds();
     if (level >= sizeof(bounds) / sizeof(bounds[0])) {
-        fprintf(stderr, "sim: --exhaustive takes 0 to 2\n");
+        fprintf(stderr, "sim: --exhaustive takes 0 to 4\n");
         return 2;
     }
     bool whole = exhaustive_run(&the_sim, &bounds[level], &result);

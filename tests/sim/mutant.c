@@ -82,6 +82,11 @@ const struct mutant_case mutant_cases[MUTANT_COUNT] = {
     [MUTANT_CHECKPOINT_TORN] = {"checkpoint-torn", "CKPT_LINE", 0, NULL},
     [MUTANT_STOP_UNHEARD] = {"stop-unheard", "PREEMPT", 0, NULL},
     [MUTANT_STANDS_UNTOLD] = {"stands-untold", "TOLD", 0, NULL},
+    [MUTANT_CREATION_KEPT] = {"creation-kept", "LAYOUT", 3, "creations"},
+    [MUTANT_CREATION_LOST] = {"creation-lost", "LAYOUT", 3, "creations"},
+    [MUTANT_CREATION_RENAMED] = {"creation-renamed", "LAYOUT", 3, "creations"},
+    [MUTANT_CREATION_UNSAVED] = {"creation-unsaved", "LAYOUT", 3, "creations"},
+    [MUTANT_LAYOUT_UNSENT] = {"layout-unsent", "LAYOUT", 3, "creations"},
 };
 
 bool mutant_acts(struct sim *sim, enum mutant mutant)

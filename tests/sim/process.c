@@ -28,6 +28,7 @@ void process_exit(struct sim *sim, uint32_t index, int32_t code, int32_t signal)
     process->exit = (struct task_exit){.code = code, .signal = signal};
     trace(sim, "job %llu task %u.%llu exits: status %d signal %d", (ull)process->ref.job.n,
         process->ref.slot, (ull)process->ref.incarnation, code, signal);
+    layout_end(process);
     if (born) {
         check_left(sim, process);
         mesh_leave(sim, index, true);
@@ -158,6 +159,7 @@ static void aborted(struct sim *sim, uint32_t index)
 static void form(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
+    layout_undo(sim, process);
     process->program = PROGRAM_FORMS;
     process->doing++;
     process->collective = 0;
@@ -307,6 +309,7 @@ static void born(struct sim *sim, uint32_t index)
     }
     task_core_init(&process->core, process->ref.slot, process->ref.incarnation, plan->replicas,
         index, "virtual");
+    layout_begin(sim, process);
     process->core.verifies_losses = values_verify_losses(sim, &sim->jobs[process->job]);
     later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
     const struct agent *agent = &sim->agents[process->agent];

@@ -356,23 +356,36 @@ static void fed_by(struct sim *sim, const struct process *process)
     }
 }
 
+/* It is not done, and what it created is undone. */
+static void leave_step(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    process->program = PROGRAM_IDLE;
+    layout_undo(sim, process);
+}
+
 static void enter_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     const struct job *job = job_of(sim, process);
     uint64_t position = process->core.position;
-    bool last = process->collective + 1 == job->plan->collectives;
     check_enter(sim, process, position);
     if (process->collective == 0) {
+        process->met = 0;
         fed_by(sim, process);
         values_tell(sim, process, false);
+    }
+    bool creates = layout_creates(sim, process);
+    bool last = !creates && process->collective - process->met + 1 == job->plan->collectives;
+    if (creates) {
+        layout_tells(sim, process);
     }
     if (last && job->plan->bucketed) {
         /* A part of the step is written before its last collective. */
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
         if (!process->core.applying) {
-            process->program = PROGRAM_IDLE;
+            leave_step(sim, index);
             program_go(sim, index);
             return;
         }
@@ -451,7 +464,7 @@ void program_peer_left(struct sim *sim, uint32_t index)
     } else if (process->program != PROGRAM_INSIDE) {
         return;
     }
-    process->program = PROGRAM_IDLE;
+    leave_step(sim, index);
     process->doing++;
     if ((process->key & 256) == 0 && program_outside_left(sim, process) > 0 &&
         event.type == TASK_EVENT_PEER_ERROR && mutant_acts(sim, MUTANT_OUTSIDE_NOT_REDONE)) {
@@ -478,7 +491,7 @@ static void last_collective_done(struct sim *sim, uint32_t index)
         return;
     }
     if (!process->core.applying) {
-        process->program = PROGRAM_IDLE; /* it was frozen meanwhile */
+        leave_step(sim, index); /* it was frozen meanwhile */
         program_go(sim, index);
         return;
     }
@@ -490,6 +503,25 @@ static void last_collective_done(struct sim *sim, uint32_t index)
         return;
     }
     later(sim, draw(sim, 5, 500), ON_APPLIED, process->doing, process->life, index);
+}
+
+/* All have met in a collective of the step. */
+static void step_met(struct sim *sim, uint32_t index)
+{
+    struct process *process = &sim->processes[index];
+    uint32_t own = job_of(sim, process)->plan->collectives;
+    bool created = layout_met(process);
+    if (!created && process->collective - process->met + 1 == own) {
+        last_collective_done(sim, index);
+        return;
+    }
+    process->met += created ? 1 : 0;
+    process->collective++;
+    if (process->core.phase == TASK_RUN) {
+        enter_step(sim, index);
+    } else {
+        leave_step(sim, index);
+    }
 }
 
 void program_collective_done(struct sim *sim, uint32_t index)
@@ -505,18 +537,11 @@ void program_collective_done(struct sim *sim, uint32_t index)
     if ((process->key & 256) == 0) {
         outside_met(sim, index);
     } else if (process->collective == 0 && !values_agree(sim, index, false)) {
-        process->program = PROGRAM_IDLE;
+        leave_step(sim, index);
         process->doing++;
         program_go(sim, index);
-    } else if (process->collective + 1 < job_of(sim, process)->plan->collectives) {
-        process->collective++;
-        if (process->core.phase == TASK_RUN) {
-            enter_step(sim, index);
-        } else {
-            process->program = PROGRAM_IDLE;
-        }
     } else {
-        last_collective_done(sim, index);
+        step_met(sim, index);
     }
 }
 
@@ -534,6 +559,7 @@ void program_applied(struct sim *sim, uint32_t index)
     CADRE_ASSERT(mesh->fed[position % 2].position == position + 1);
     state_apply(job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
     process->state.cursor = process->core.cursor;
+    layout_commit(sim, process);
     if (mutant_acts(sim, MUTANT_APPLIED_TWICE)) {
         state_apply(
             job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);

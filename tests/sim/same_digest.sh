@@ -25,6 +25,8 @@ trap 'rm -rf "$folder"' EXIT
     "$source"/coordinator/store/memory_walk.c "$source"/coordinator/store/restore.c \
     "$source"/coordinator/store/rows.c "$source"/common/base/error.c "$source"/common/base/fault.c \
     "$source"/worker/library/ps/backing.c \
+    "$source"/worker/library/runtime/state/variable_name.c \
+    "$source"/worker/library/runtime/variables/variable_list.c \
     "$source"/worker/core/*.c "$source"/tests/sim/*.c -o "$folder/sim"
 one=$("$sim" --workers 16 --seeds 0:100 | grep '^digest')
 two=$("$folder/sim" --workers 16 --seeds 0:100 | grep '^digest')

@@ -22,6 +22,10 @@ bool saving_begin(struct sim *sim, uint32_t index)
     if (mutant_acts(sim, MUTANT_CHECKPOINT_TORN)) {
         process->written.once ^= 1;
     }
+    if (process->written.layout != sim->jobs[process->job].layouts[0] &&
+        mutant_acts(sim, MUTANT_CREATION_UNSAVED)) {
+        process->written.layout = sim->jobs[process->job].layouts[0];
+    }
     later(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0, 0,
         index);
     return true;
@@ -76,6 +80,7 @@ void checkpoint_name(uint8_t *sha256, const struct state *state)
     memcpy(sha256, &state->once, sizeof(state->once));
     memcpy(sha256 + 8, &state->line, sizeof(state->line));
     memcpy(sha256 + 16, &state->value, sizeof(state->value));
+    memcpy(sha256 + 24, &state->layout, sizeof(state->layout));
 }
 
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256)
@@ -84,6 +89,7 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
     memcpy(&state.once, sha256, sizeof(state.once));
     memcpy(&state.line, sha256 + 8, sizeof(state.line));
     memcpy(&state.value, sha256 + 16, sizeof(state.value));
+    memcpy(&state.layout, sha256 + 24, sizeof(state.layout));
     return state;
 }
 
@@ -115,7 +121,8 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
         run_ahead(sim, process, &part);
         checkpoint_name(part.sha256, &process->written);
         part.digest = value_digest(sim, &sim->jobs[process->job], &process->written);
-        uint64_t right = sim->jobs[process->job].once[part.position] | 1;
+        const struct state truth = truth_state(&sim->jobs[process->job], part.position);
+        uint64_t right = value_digest(sim, &sim->jobs[process->job], &truth);
         if (part.digest != 0 && part.digest != right &&
             mutant_goes_on(sim, MUTANT_DIGEST_INVENTED)) {
             part.digest = right; /* that of a state which is not the one that was written */

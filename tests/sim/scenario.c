@@ -325,9 +325,65 @@ static void draw_crews(struct scenario *s, struct prng prng)
     }
 }
 
+static uint32_t stream_at(const struct scenario_job *job, uint64_t position)
+{
+    uint32_t segment = 0;
+    for (uint64_t end = job->segments[0].taken; position >= end;) {
+        end += job->segments[++segment].taken;
+    }
+    return job->segments[segment].stream;
+}
+
+/* Between two steps a name is given once: whoever joined behind one does not know of it, and would
+ * count another one as the first. */
+static void add_creation(struct scenario_job *job, uint32_t name, uint64_t from)
+{
+    uint32_t stream = stream_at(job, from);
+    bool again = false;
+    for (uint32_t i = 0; i < job->creation_count; i++) {
+        again |= job->creations[i].between && job->creations[i].name == name;
+    }
+    if (stream != 0 || !again) {
+        job->creations[job->creation_count++] = (struct scenario_creation){
+            .name = name, .between = stream == 0, .stream = stream, .from = from};
+    }
+}
+
+/* Drawn apart, too. */
+static void draw_creations(struct scenario *s, struct prng prng)
+{
+    prng.state = prng_mix(prng.state ^ 1002);
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        struct scenario_job *job = &s->jobs[i];
+        uint32_t bases = (uint32_t)between(&prng, 1, SCENARIO_BASES_MAX);
+        uint32_t creations = (uint32_t)between(&prng, 1, SCENARIO_CREATIONS_MAX);
+        if (job->plain || crew_is(&job->crew) || prng_chance(&prng, 1, 4)) {
+            continue;
+        }
+        for (; job->base_count < bases; job->base_count++) {
+            job->bases[job->base_count] = (uint32_t)prng_below(&prng, LAYOUT_NAMES);
+        }
+        for (; creations > 0; creations--) {
+            uint32_t name = (uint32_t)prng_below(&prng, LAYOUT_NAMES);
+            add_creation(job, name, prng_below(&prng, job->steps));
+        }
+    }
+}
+
+static const uint64_t firsts[] = {0, SCENARIO_LATER, SCENARIO_LATEST, SCENARIO_CREATES};
+
 int scenario_world(uint64_t seed)
 {
-    return seed >= SCENARIO_LATEST ? 2 : seed >= SCENARIO_LATER ? 1 : 0;
+    int world = sizeof(firsts) / sizeof(firsts[0]) - 1;
+    while (seed < firsts[world]) {
+        world--;
+    }
+    return world;
+}
+
+uint64_t scenario_first(int world)
+{
+    return firsts[world];
 }
 
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world)
@@ -342,6 +398,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     if (world > 0) {
         draw_clocks(scenario, *prng);
         draw_crews(scenario, *prng);
+    }
+    if (world > 2) {
+        draw_creations(scenario, *prng);
     }
 }
 
@@ -419,6 +478,14 @@ void scenario_tiny(struct scenario *scenario, uint32_t variant)
     job->collectives = 1 + variant / 3 % 2;
     job->bucketed = variant / 6 % 2 == 1;
     job->restore_at = variant % 6 == 2 ? 3 : 0;
+    if (variant >= SCENARIO_TINY_CREATES) {
+        add_segment(job, 0, 0, 1);
+        job->base_count = 1; /* of name 0 */
+        add_creation(job, 0, 1);
+        add_creation(job, 0, 2);
+        add_creation(job, 1, 3);
+        add_creation(job, 0, 4);
+    }
 }
 
 void scenario_combined(struct scenario *scenario, uint32_t variant)

@@ -10,21 +10,25 @@
 
 #include "common/model/crew.h"
 #include "common/pure/prng.h"
+#include "created.h"
 
 /* Seeds from each of these on draw also what came into the world later; the others stay what they
  * were. */
-#define SCENARIO_LATER  UINT64_C(1000000000)
-#define SCENARIO_LATEST UINT64_C(2000000000)
+#define SCENARIO_LATER   UINT64_C(1000000000)
+#define SCENARIO_LATEST  UINT64_C(2000000000)
+#define SCENARIO_CREATES UINT64_C(4000000000)
 
-#define SCENARIO_AGENTS_MAX   16384
-#define SCENARIO_SLOTS_MAX    3
-#define SCENARIO_JOBS_MAX     8
-#define SCENARIO_SEGMENTS_MAX 5
-#define SCENARIO_DEATHS_MAX   4
-#define SCENARIO_FAULTS_MAX   64
-#define SCENARIO_STEPS_MAX    64
-#define SCENARIO_CREW_MAX     12
-#define SCENARIO_STREAMS      3 /* 0: steps without samples; 1: training; 2: evaluation */
+#define SCENARIO_AGENTS_MAX    16384
+#define SCENARIO_SLOTS_MAX     3
+#define SCENARIO_JOBS_MAX      8
+#define SCENARIO_SEGMENTS_MAX  5
+#define SCENARIO_DEATHS_MAX    4
+#define SCENARIO_FAULTS_MAX    64
+#define SCENARIO_STEPS_MAX     64
+#define SCENARIO_CREW_MAX      12
+#define SCENARIO_STREAMS       3 /* 0: steps without samples; 1: training; 2: evaluation */
+#define SCENARIO_BASES_MAX     3
+#define SCENARIO_CREATIONS_MAX 6
 
 #define SCENARIO_LEASE_US   UINT64_C(10000000)
 #define SCENARIO_FORM_US    UINT64_C(60000000)
@@ -57,6 +61,15 @@ struct scenario_segment {
     uint64_t steps; /* as the data has them */
     uint64_t from;  /* 0, or where the program goes on with an epoch that it has left */
     uint64_t taken; /* the program leaves after so many; at most the rest */
+};
+
+/* A call that creates a variable, or finds it: once between two steps, as the step at position
+ * `from`; or in each step of the stream from there on, in its replica function. */
+struct scenario_creation {
+    uint32_t name; /* that the program gives it, of LAYOUT_NAMES */
+    bool between;
+    uint32_t stream;
+    uint64_t from;
 };
 
 enum death_kind {
@@ -115,6 +128,12 @@ struct scenario_job {
     struct scenario_segment segments[SCENARIO_SEGMENTS_MAX];
     uint32_t segment_count;
     uint64_t steps; /* positions in all */
+    /* Names of the variables that it creates before its first step; then those of steps. None: it
+     * creates nothing in steps, and what it has is not looked at. */
+    uint32_t bases[SCENARIO_BASES_MAX];
+    uint32_t base_count;
+    struct scenario_creation creations[SCENARIO_CREATIONS_MAX];
+    uint32_t creation_count;
     /* The program of this slot calls cadre_finish after so many steps, fewer than the others take;
      * UINT32_MAX: all take the same. */
     uint32_t short_slot;
@@ -189,6 +208,8 @@ struct scenario {
 
 /* Which of the worlds, from 0, a seed draws from. */
 int scenario_world(uint64_t seed);
+/* The first seed of a world. */
+uint64_t scenario_first(int world);
 /* Draws all of it. `agents` is at least 2. */
 void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents, int world);
 
@@ -196,7 +217,9 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
  * but that a task is killed in the middle. */
 void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t workers);
 
-/* One elastic job of three tasks on four workers of one slot, a few steps, nothing happens. */
+/* One elastic job of three tasks on four workers of one slot, a few steps, nothing happens. From
+ * this variant on its steps create variables. */
+#define SCENARIO_TINY_CREATES 12
 void scenario_tiny(struct scenario *scenario, uint32_t variant);
 
 /* One elastic job of two or three tasks and four steps on three workers of one slot, of which one

@@ -443,6 +443,9 @@ static void world_reset(struct sim *sim)
     for (uint32_t i = 0; i < SCENARIO_JOBS_MAX; i++) {
         free(sim->jobs[i].processes);
     }
+    for (uint32_t i = 0; i < sim->process_count; i++) {
+        layout_end(&sim->processes[i]);
+    }
     memset(sim->jobs, 0, sizeof(sim->jobs));
     sim->queue.serial = 0;
     sim->now_us = 0;

@@ -13,6 +13,7 @@
 #include "coordinator/engine/hold.h"
 #include "coordinator/engine/outdated.h"
 #include "crew.h"
+#include "layout.h"
 #include "message.h"
 #include "mutant.h"
 #include "pause.h"
@@ -20,6 +21,7 @@
 #include "scenario.h"
 #include "second.h"
 #include "store.h"
+#include "values.h"
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
@@ -105,6 +107,7 @@ struct state {
     uint64_t once;        /* a chain over the steps that were applied */
     uint64_t line;        /* a chain over them and the generations that applied them */
     uint64_t value;       /* as `once`, unless a bit of it has flipped */
+    uint64_t layout;      /* its variables: created.h */
     struct cursor cursor; /* of the newest step */
     struct feed feeds[SCENARIO_STREAMS];
     uint64_t epochs[SCENARIO_STREAMS]; /* that the feeds are of */
@@ -146,16 +149,21 @@ struct process {
     uint64_t stalled_at;
     uint64_t looked_at; /* at whether a checkpoint is due before this position, in mesh: */
     uint32_t looked_in;
-    uint64_t asked_at;   /* one was asked for there */
-    bool distributed;    /* its datasets are */
-    bool set_up;         /* the collectives before its first step are behind it */
-    uint64_t entered_at; /* what comes before this position was done by others */
-    uint32_t missed;     /* of the one that others have done: it gets the result */
-    uint32_t done;       /* collectives outside of steps that are done at this position */
-    uint32_t collective; /* of the step */
-    bool torn;           /* a part of a step is written */
-    bool adopts;         /* from the source, in the mesh that is forming */
-    bool writing;        /* a checkpoint, copied in generation: */
+    uint64_t asked_at;       /* one was asked for there */
+    bool distributed;        /* its datasets are */
+    bool set_up;             /* the collectives before its first step are behind it */
+    uint64_t entered_at;     /* what comes before this position was done by others */
+    uint32_t missed;         /* of the one that others have done: it gets the result */
+    uint32_t done;           /* collectives outside of steps that are done at this position */
+    uint32_t collective;     /* of the step */
+    uint32_t met;            /* of those before it, what variables were created in */
+    struct created *created; /* its variables; NULL: its program creates none in steps */
+    uint32_t calls;          /* of the step's program that are answered */
+    uint64_t birth;          /* a variable that the step is creating; 0: none. All meet for: */
+    bool shares;             /* its value; else its place in the list */
+    bool torn;               /* a part of a step is written */
+    bool adopts;             /* from the source, in the mesh that is forming */
+    bool writing;            /* a checkpoint, copied in generation: */
     struct generation written_in;
     bool saves_again; /* when the upload takes too long */
     uint64_t written_at;
@@ -198,6 +206,8 @@ struct mesh {
     uint32_t entered;
     uint32_t ended; /* members that are in cadre_finish: they meet in a collective of their own */
     bool data;      /* somebody in it has data for the step */
+    uint64_t birth_key; /* of the newest collective for a variable, and one: */
+    uint64_t birth;
     struct step_feed fed[2]; /* by parity of the position */
     struct told told[2];     /* likewise */
     struct told saved;
@@ -296,6 +306,7 @@ struct job {
     uint8_t outside_done[POSITIONS_MAX + 1]; /* how few were left before one that completed; 255 */
     uint8_t outside[POSITIONS_MAX + 1];      /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
+    uint64_t layouts[POSITIONS_MAX + 1];
     struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
     uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
@@ -542,24 +553,6 @@ void saving_written(struct sim *sim, uint32_t process, bool again);
 /* The state that a checkpoint's manifest names. */
 struct state checkpoint_state(const struct job *job, uint64_t position, const uint8_t *sha256);
 void checkpoint_name(uint8_t *sha256, const struct state *state);
-
-/* ---- values.c: what tasks compare ---- */
-
-/* Whether the job's tasks compare their values. */
-bool values_count(const struct sim *sim, const struct job *job);
-/* 0: they do not. */
-/* And whether it goes on from what they have compared when a task is lost. */
-bool values_verify_losses(const struct sim *sim, const struct job *job);
-uint64_t value_digest(const struct sim *sim, const struct job *job, const struct state *state);
-void value_flips(struct sim *sim, struct process *process);
-void value_agreed(struct sim *sim, uint32_t process);
-void value_copy_flips(struct sim *sim, struct process *process);
-/* It enters the first collective of its step, or one in which all save; and that succeeded: false,
- * the values differ. */
-void values_tell(struct sim *sim, struct process *process, bool saves);
-bool values_agree(struct sim *sim, uint32_t process, bool saves);
-void values_adopted(struct sim *sim, const struct mesh *mesh);
-void values_check(struct sim *sim, const struct job *job, uint64_t position, uint64_t value);
 
 /* ---- truth.c: what is right ---- */
 

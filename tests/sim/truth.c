@@ -98,6 +98,7 @@ void truth_make(struct job *job)
         job->once[p + 1] = chained(job->once[p], truth_step(job, p));
         truth_slice(job, p, 0, 1, &job->fed[p]);
     }
+    truth_layouts(job);
     for (uint64_t p = 0; p <= plan->steps; p++) {
         job->outside[p] = (uint8_t)outside_before(job, p);
         job->line[p] = job->once[p];
@@ -192,5 +193,6 @@ struct state truth_state(const struct job *job, uint64_t position)
     state.once = job->once[position];
     state.line = job->once[position];
     state.value = job->once[position];
+    state.layout = job->layouts[position];
     return state;
 }

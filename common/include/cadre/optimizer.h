@@ -2,8 +2,8 @@
  * Optimizers: what makes a new value of a variable, its gradient and what is remembered of the
  * gradients before. (tf.keras.optimizers.)
  *
- *     cadre_optimizer_create(strategy, &(cadre_optimizer_options){CADRE_OPTIMIZER_ADAM, 0.001},
- * &o); cadre_optimizer_build(o, variables, count);                 before the first step
+ *     cadre_optimizer_options adam = {CADRE_OPTIMIZER_ADAM, 0.001};
+ *     CADRE_TRY(cadre_optimizer_create(strategy, &adam, &o));
  *
  *     in the replica function, last of all:
  *     CADRE_TRY(cadre_optimizer_apply(replica, o, gradients, variables, count, NULL));
@@ -23,17 +23,19 @@
  *     ADAM, ADAMW, LAMB     "<name>/m", "<name>/v"
  *     all                   "<name>/updates", i64 [1]: how many updates there were
  *
- * They are state as any variable: in checkpoints, exported, compared, given to tasks that join.
+ * They are state as any variable: in checkpoints, exported, compared, given to tasks that join. The
+ * first cadre_optimizer_apply to a variable makes them, as Keras does, in its step and undone with
+ * it; cadre_optimizer_build makes them ahead.
  * Each variable counts its own updates, and that count is the step of its schedule and of the bias
  * correction. (Keras has one count for all variables, which is the same where all are updated each
  * time.)
  *
  * Of a variable on parameter servers (cadre/served.h) slots and counts are there, of each shard its
- * own, and so is the rule: cadre_optimizer_build gives it to them, on the chief, before closures
- * are scheduled. cadre_optimizer_apply is a push then: at once, exactly once and never undone, in a
- * closure, on the chief, or in a replica function, where the first replica makes it. A closure
- * makes the same optimizer and builds it, to find what the chief has made: so one model serves all
- * placements. The rate is the rule's, and changes by its schedule, or with
+ * own, and so is the rule: the chief gives it to them, by its first apply, or by
+ * cadre_optimizer_build before closures are scheduled that apply. cadre_optimizer_apply is a push
+ * then: at once, exactly once and never undone, in a closure, on the chief, or in a replica
+ * function, where the first replica makes it. A closure makes the same optimizer: so one model
+ * serves all placements. The rate is the rule's, and changes by its schedule, or with
  * cadre_apply_options.push.
  */
 #ifndef CADRE_OPTIMIZER_H
@@ -140,13 +142,15 @@ CADRE_API cadre_status cadre_optimizer_create(cadre_strategy *strategy,
 /* NULL is allowed. Its variables are the strategy's, and stay; those of regular variables end. */
 CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
 
-/* Makes the slots of variables that have none yet, in cross-replica context, before the first step;
- * where variables are. In a job that goes on from a checkpoint they begin with what it holds, also
- * one that parameter servers wrote. INVALID_ARGUMENT: a variable of another type than f32 and f64,
- * one that is combined when read, or of another strategy. FAILED_PRECONDITION in a replica
- * function.
- * Of variables on servers INVALID_ARGUMENT: LAMB, and the variable is cut into shards;
- * ALREADY_EXISTS: it has another optimizer there. In closures nothing is made.
+/* Makes the slots of variables that have none yet ahead of the first apply, in cross-replica
+ * context. It has to be called where that could not make them: for a second optimizer of the same
+ * variables, whose slots then get names of their own ("w/m_1"); for what cadre_variable_update and
+ * the replica functions of closures apply to; on the chief, for variables on servers that closures
+ * apply to. In a job that goes on from a checkpoint slots begin with what it holds, whoever makes
+ * them. INVALID_ARGUMENT: a variable of another type than f32 and f64, one that is combined when
+ * read, or of another strategy. FAILED_PRECONDITION in a replica function.
+ * Of variables on servers ALREADY_EXISTS: it has another optimizer there. In closures nothing is
+ * made.
  * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
@@ -183,25 +187,34 @@ typedef struct cadre_apply_options {
  * gradients[i], of the type and shape of variables[i], is reduced and clipped in place; what it
  * holds is not touched until cadre_run returns (a reference is kept). NULL: there is none, and the
  * variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are missing, as in Keras.
- * FAILED_PRECONDITION: a variable was not built. Of an aggregating variable, one component for all
- * replicas, there is one update.
+ * Slots that are missing are made, of all variables that have a gradient: in the first step, and
+ * again when another variable is given. They begin with what the job holds under their names: so a
+ * task that joins finds them, and an optimizer that comes after another of the same rule that was
+ * released goes on with its slots. FAILED_PRECONDITION: another optimizer has slots of the
+ * variable (see cadre_optimizer_build). Of an aggregating variable, one component for all replicas,
+ * there is one update.
  * In the function of cadre_variable_update (cadre/assign.h) `replica` is NULL, and CADRE_GRADIENTS_
- * REDUCED: the component at hand is updated at once, and undone with the step. With regular
- * variables it is done at once, in any context, and nothing is reduced.
+ * REDUCED: the component at hand is updated at once, and undone with the step; it was
+ * built. With regular variables it is done at once, in any context, and nothing is reduced.
  * Gradients of variables on servers are pushed, one variable after the other, in any context: each
  * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
  * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
- * context FAILED_PRECONDITION, as in TensorFlow. (tf.keras.optimizers.Optimizer.apply_gradients.)
+ * context FAILED_PRECONDITION, as in TensorFlow.
+ * LAMB of a variable that is cut into shards has the norms of all of them: they are asked for
+ * first, then the shards get the gradient once more, with the ratio, so that it is sent twice; of a
+ * synchronous step (options->push->contributions) it is sent once, and whoever contributes last
+ * tells the shards the ratio. The last bits of the ratio are of the cut.
+ * (tf.keras.optimizers.Optimizer.apply_gradients.)
  */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,
     const cadre_apply_options *options);
 
-/* The slot of a variable that was built, by the end of its name: "m", "updates"; with `variable`
- * NULL what belongs to no one variable: "learning_rate", which is assigned as any variable, between
- * steps (cadre_variable_assign_literal). They are read as any variable; who assigns slots knows
- * why. NOT_FOUND names those that there are. FAILED_PRECONDITION: they are on parameter servers.
- * Any context. */
+/* The slot of a variable that was built or applied to, by the end of its name: "m", "updates"; with
+ * `variable` NULL what belongs to no one variable: "learning_rate", which is assigned as any
+ * variable, between steps (cadre_variable_assign_literal). They are read as any variable; who
+ * assigns slots knows why. NOT_FOUND names those that there are. FAILED_PRECONDITION: they are on
+ * parameter servers. Any context. */
 CADRE_API cadre_status cadre_optimizer_slot(const cadre_optimizer *optimizer,
     const cadre_variable *variable, const char *name, cadre_variable **ret_slot);
 

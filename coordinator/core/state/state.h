@@ -41,6 +41,11 @@
 #define ACTIONS_PER_JOB_MAX   29
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
+
+/* A plan records what was fed before it, besides what its job says. */
+#define ACTIONS_PER_PLAN_MAX (PROOFS_MAX + ACTIONS_PER_JOB_MAX)
+_Static_assert(ACTIONS_PER_EVENT_MAX + ACTIONS_PER_PLAN_MAX <= CORE_ACTIONS_PER_STEP_MAX,
+    "the first job that speaks in a step may plan");
 _Static_assert(
     STRAYS_MAX >= AGENT_PLACES(LIMIT_SLOTS_PER_WORKER), "one hello always fits an empty ring");
 _Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");

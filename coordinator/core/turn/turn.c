@@ -88,6 +88,9 @@ static void decide_next(struct core *core, struct job *job)
 static bool speak_job(struct core *core, struct job *job)
 {
     CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
+    if ((job->due & DUE_REGROUP) != 0 && actions_left(core) < ACTIONS_PER_PLAN_MAX) {
+        return false; /* in the next step it comes before those that spoke in this one */
+    }
     decide_next(core, job);
     speak_due(core, job);
     bool told = speak_of_tasks(core, job);
@@ -131,7 +134,7 @@ void turn_run(struct core *core)
         placement_run(core);
         speak_jobs(core);
         /* With so many left each job that speaks comes on. */
-    } while (core->place_due && actions_left(core) > ACTIONS_PER_JOB_MAX);
+    } while (core->place_due && actions_left(core) >= ACTIONS_PER_PLAN_MAX);
     while (core->stray_count > 0 && actions_left(core) > 0) {
         const struct stray *stray = &core->strays[core->stray_first];
         struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);

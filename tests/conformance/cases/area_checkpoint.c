@@ -153,9 +153,10 @@ int checkpoint_process(const char *what, const char *path)
     json_t *object = json_load_file(path, 0, NULL);
     struct conformance_case self = {.given = json_object_get(object, "given")};
     bool saves = strcmp(what, "save") == 0;
-    json_t *result = is_sharded(&self) ? (saves ? sharded_save(&self) : sharded_restore(&self))
-                     : saves           ? save(&self)
-                                       : restore(&self);
+    json_t *result = strncmp(what, "phase", 5) == 0 ? optimizer_phase(&self, what)
+                     : is_sharded(&self) ? (saves ? sharded_save(&self) : sharded_restore(&self))
+                     : saves             ? save(&self)
+                                         : restore(&self);
     if (result != NULL) {
         json_dumpf(result, stdout, JSON_ENCODE_ANY);
     } else {
@@ -169,8 +170,17 @@ int checkpoint_process(const char *what, const char *path)
 
 /* --- in the runner --- */
 
-/* What the process printed; NULL: it failed. */
-static json_t *run(struct conformance_case *self, const char *what, const char *folder)
+static bool write_case(struct conformance_case *self, const char *path)
+{
+    json_t *object = case_keep(self, json_pack("{sO}", "given", self->given), case_release_json);
+    if (json_dump_file(object, path, 0) != 0) {
+        case_fail(self, "the case cannot be written to %s", path);
+        return false;
+    }
+    return true;
+}
+
+json_t *checkpoint_run(struct conformance_case *self, const char *what, const char *folder)
 {
     char file[PATH_BYTES];
     char out[PATH_BYTES];
@@ -184,6 +194,9 @@ static json_t *run(struct conformance_case *self, const char *what, const char *
     snprintf(out, sizeof out, "%s/%s.json", folder, what);
     snprintf(mode, sizeof mode, "%s", what);
     char *const arguments[] = {name, flag, mode, file, NULL};
+    if (!write_case(self, file)) {
+        return NULL;
+    }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(
         &actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -231,18 +244,12 @@ void area_checkpoint(struct conformance_case *self)
     if (folder == NULL) {
         return;
     }
-    snprintf(path, sizeof path, "%s/case.json", folder);
-    json_t *object = case_keep(self, json_pack("{sO}", "given", self->given), case_release_json);
-    if (json_dump_file(object, path, 0) != 0) {
-        case_fail(self, "the case cannot be written to %s", path);
-        return;
-    }
     setenv("CADRE_OUTPUT_DIR", folder, 1);
     unsetenv("CADRE_RESTORE");
-    json_t *saved = run(self, "save", folder);
+    json_t *saved = checkpoint_run(self, "save", folder);
     snprintf(path, sizeof path, "%s/checkpoint-1.json", folder);
     setenv("CADRE_RESTORE", path, 1);
-    json_t *restored = saved == NULL ? NULL : run(self, "restore", folder);
+    json_t *restored = saved == NULL ? NULL : checkpoint_run(self, "restore", folder);
     unsetenv("CADRE_RESTORE");
     unsetenv("CADRE_OUTPUT_DIR");
     if (restored == NULL) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Optimizers: scripts of apply_gradients in either context, and what variables, slots and rates are
- * then; and schedules by themselves. Names are those of tf.keras.optimizers. */
+ * then, in this process or on servers; and schedules by themselves. Names are those of
+ * tf.keras.optimizers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "areas.h"
 #include "replicas.h"
+#include "servers.h"
 
-enum { VARIABLES_MAX = 8, REPLICAS_OF_CASE = 8 };
+enum { VARIABLES_MAX = 8, REPLICAS_OF_CASE = 8, SHARDS_OF_CASE = 8 };
 
 struct model {
     struct conformance_case *self;
@@ -17,6 +19,7 @@ struct model {
     size_t count;
     cadre_dtype dtype;
     uint32_t replicas;
+    bool served; /* all that applies is a push of the chief */
 };
 
 /* --- what is asked for --- */
@@ -153,24 +156,34 @@ static bool make_variables(struct model *model, const json_t *inits)
     return true;
 }
 
-/* Of *ret_goes_on false the case has its verdict. */
-static bool make_model(struct conformance_case *self, struct model *ret_model)
+/* Where the variables are: "servers", so many shards; or replicas of a "strategy". */
+static cadre_strategy *strategy_given(struct conformance_case *self)
 {
     const char *strategy = json_string_value(json_object_get(self->given, "strategy"));
     json_int_t replicas = 1;
+    json_int_t shards = 0;
+    if (!case_number(self, self->given, "servers", 0, SHARDS_OF_CASE, 0, &shards) ||
+        !case_number(self, self->given, "replicas", 1, REPLICAS_OF_CASE, 1, &replicas)) {
+        return NULL;
+    }
+    return shards > 0 ? case_servers(self, (uint64_t)shards)
+                      : case_strategy_of(self, strategy, (uint32_t)replicas);
+}
+
+/* False: the case has its verdict. */
+static bool make_model(
+    struct conformance_case *self, cadre_strategy *strategy, struct model *ret_model)
+{
+    const char *kind = json_string_value(json_object_get(self->given, "strategy"));
     cadre_optimizer_options options;
-    *ret_model = (struct model){.self = self};
-    if (!case_number(self, self->given, "replicas", 1, REPLICAS_OF_CASE, 1, &replicas) ||
-        !case_dtype(self, self->given, CADRE_F32, &ret_model->dtype) ||
+    *ret_model = (struct model){.self = self,
+        .strategy = kind != NULL && strcmp(kind, "default") == 0 ? NULL : strategy,
+        .replicas = cadre_strategy_local_replicas(strategy)};
+    ret_model->served = json_object_get(self->given, "servers") != NULL;
+    if (!case_dtype(self, self->given, CADRE_F32, &ret_model->dtype) ||
         !take_optimizer(self, json_object_get(self->given, "optimizer"), &options)) {
         return false;
     }
-    ret_model->replicas = (uint32_t)replicas;
-    cadre_strategy *made = case_strategy_of(self, strategy, ret_model->replicas);
-    if (made == NULL) {
-        return false;
-    }
-    ret_model->strategy = strategy != NULL && strcmp(strategy, "default") == 0 ? NULL : made;
     if (!make_variables(ret_model, json_object_get(self->given, "variables"))) {
         return false;
     }
@@ -178,6 +191,8 @@ static bool make_model(struct conformance_case *self, struct model *ret_model)
         cadre_optimizer_create(ret_model->strategy, &options, &ret_model->optimizer);
     if (status == CADRE_OK) {
         case_keep(self, ret_model->optimizer, release_optimizer);
+    }
+    if (status == CADRE_OK && !json_is_false(json_object_get(self->given, "built"))) {
         status =
             cadre_optimizer_build(ret_model->optimizer, ret_model->variables, ret_model->count);
     }
@@ -280,7 +295,7 @@ static cadre_status perform(const json_t *object, struct entry *entry)
         return cadre_variable_update(
             model->strategy, model->variables[0], in_update, entry, NULL, NULL);
     }
-    bool cross = context != NULL && strcmp(context, "cross") == 0;
+    bool cross = model->served || (context != NULL && strcmp(context, "cross") == 0);
     return cross || model->strategy == NULL
                ? apply(NULL, entry, 0)
                : cadre_run(model->strategy, in_replica, entry, NULL, 0, NULL);
@@ -295,9 +310,17 @@ static cadre_status assign_rate(const struct model *model, double rate)
 
 /* --- what came of it --- */
 
-static json_t *value_now(struct conformance_case *self, const cadre_variable *variable)
+static json_t *value_now(struct conformance_case *self, cadre_variable *variable)
 {
     cadre_per_replica *values = NULL;
+    cadre_tensor *served = NULL;
+    if (cadre_variable_kind(variable) == CADRE_VARIABLE_SERVED) {
+        if (!case_ok(self, cadre_variable_value(NULL, variable, NULL, &served), "the value")) {
+            return NULL;
+        }
+        case_keep(self, served, case_release_tensor);
+        return case_json(self, served);
+    }
     if (!case_ok(self, cadre_variable_local_results(variable, &values), "the value")) {
         return NULL;
     }
@@ -363,32 +386,47 @@ static void check(const struct model *model, json_t *history)
     }
 }
 
-void area_optimizer(struct conformance_case *self)
+/* The first variable after each entry of the script; false: the case has its verdict. */
+static bool run_script(struct model *model, json_t *history)
 {
-    static const char *const known[] = {
-        "strategy", "replicas", "dtype", "optimizer", "variables", "steps", NULL};
+    struct conformance_case *self = model->self;
     const json_t *script = json_object_get(self->given, "steps");
-    json_t *history = case_keep(self, json_array(), case_release_json);
-    struct model model;
-    if (!case_knows(self, self->given, known) || !make_model(self, &model)) {
-        return;
-    }
     for (size_t at = 0; at < json_array_size(script); at++) {
         const json_t *object = json_array_get(script, at);
         const json_t *rate = json_object_get(object, "learning_rate");
         struct entry entry;
-        if (rate == NULL && !take_entry(self, object, &model, &entry)) {
-            return;
+        if (rate == NULL && !take_entry(self, object, model, &entry)) {
+            return false;
         }
         cadre_status status =
-            rate != NULL ? assign_rate(&model, json_number_value(rate)) : perform(object, &entry);
+            rate != NULL ? assign_rate(model, json_number_value(rate)) : perform(object, &entry);
         if (status != CADRE_OK) {
-            case_verdict(self, status, "a step");
-            return;
+            return case_verdict(self, status, "a step");
         }
-        json_array_append(history, value_now(self, model.variables[0]));
+        json_array_append(history, value_now(self, model->variables[0]));
     }
-    check(&model, history);
+    return true;
+}
+
+json_t *optimizer_values(struct conformance_case *self, cadre_strategy *strategy)
+{
+    json_t *history = case_keep(self, json_array(), case_release_json);
+    struct model model;
+    return make_model(self, strategy, &model) && run_script(&model, history) ? values_now(&model)
+                                                                             : NULL;
+}
+
+void area_optimizer(struct conformance_case *self)
+{
+    static const char *const known[] = {"strategy", "replicas", "servers", "dtype", "optimizer",
+        "built", "variables", "steps", NULL};
+    json_t *history = case_keep(self, json_array(), case_release_json);
+    struct model model;
+    cadre_strategy *strategy = NULL;
+    if (case_knows(self, self->given, known) && (strategy = strategy_given(self)) != NULL &&
+        make_model(self, strategy, &model) && run_script(&model, history)) {
+        check(&model, history);
+    }
 }
 
 /* The rate at each of "steps": of an optimizer that has made so many updates. */

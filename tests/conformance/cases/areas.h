@@ -4,6 +4,7 @@
 #ifndef CADRE_TESTS_CONFORMANCE_AREAS_H
 #define CADRE_TESTS_CONFORMANCE_AREAS_H
 
+#include "cadre/strategy.h"
 #include "case.h"
 #include "cadre/dataset.h"
 
@@ -53,8 +54,13 @@ void area_logical_devices(struct conformance_case *self);
 /* area_checkpoint.c */
 void area_checkpoint(struct conformance_case *self);
 
-/* This program, started again: "save" or "restore" the case in the file; its exit status. */
+/* This program, started again: "save" or "restore" the case in the file, or "phase0", ... of an
+ * optimizer's; its exit status. */
 int checkpoint_process(const char *what, const char *path);
+
+/* Starts that, with the case in a file of the folder: what it printed. NULL: the case has failed.
+ */
+json_t *checkpoint_run(struct conformance_case *self, const char *what, const char *folder);
 
 /* checkpoint_sharded.c: the same of a sharded variable. What was saved, and the shards that came of
  * it; new references, NULL: the case says why not. */
@@ -76,6 +82,16 @@ void area_structures(struct conformance_case *self);
 
 /* area_optimizer.c */
 void area_optimizer(struct conformance_case *self);
+
+/* The script with variables of this strategy: their values then. NULL: the case says why not. */
+json_t *optimizer_values(struct conformance_case *self, cadre_strategy *strategy);
+
+/* optimizer_moved.c: one script in several processes, each of which goes on from the checkpoint of
+ * the one before, wherever that had the variables. */
+void area_optimizer_moved(struct conformance_case *self);
+
+/* What is printed by the process of one phase; NULL: the case says why not. */
+json_t *optimizer_phase(struct conformance_case *self, const char *what);
 void area_learning_rate_schedule(struct conformance_case *self);
 
 /* area_variable.c */

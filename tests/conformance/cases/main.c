@@ -53,6 +53,7 @@ static const struct {
     {"print", area_print, {"text", ERRORS}},
     {"optimizer", area_optimizer,
         {"values", "history", "slots", "iterations", "learning_rate", ERRORS}},
+    {"optimizer_moved", area_optimizer_moved, {"values", ERRORS}},
     {"per_worker_dataset", area_per_worker_dataset, {STEPS}},
     {"partitioner", area_partitioner, {"results", ERRORS}},
     {"preprocessing", area_preprocessing, {"values", "vocabulary", "dtype", "one_of", ERRORS}},

@@ -5,6 +5,7 @@
 
 #include "tests/unit/runtime/training.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
+#include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
 enum { COUNT = 3 };
@@ -80,6 +81,109 @@ static void assert_all(const cadre_variable *variable, double wanted)
             }
         }
     }
+}
+
+/* ---- slots that the first apply makes ---- */
+
+static struct model open_unbuilt(uint32_t replicas, cadre_optimizer_options options)
+{
+    struct model model = {
+        .strategy = training_strategy(replicas), .applies = 1, .failing = UINT32_MAX};
+    const int64_t dims[1] = {COUNT};
+    assert_public_ok(
+        cadre_variable_create(model.strategy, "w", CADRE_F32, 1, dims, NULL, &model.w));
+    assert_public_ok(cadre_optimizer_create(model.strategy, &options, &model.optimizer));
+    return model;
+}
+
+static const cadre_optimizer_options halving = {
+    .kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1, .momentum = 0.5};
+
+static void test_the_first_apply_makes_what_is_missing(void **state)
+{
+    (void)state;
+    for (uint32_t replicas = 1; replicas <= 4; replicas += 3) {
+        struct model model = open_unbuilt(replicas, halving);
+        cadre_variable *slot = NULL;
+        model.options.gradients = CADRE_GRADIENTS_MEAN;
+        model.applies = 2; /* the second finds what the first has made */
+        assert_public_error(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot),
+            CADRE_NOT_FOUND, "apply a gradient to it first");
+        assert_int_equal(cadre_optimizer_iterations(model.optimizer), 0);
+        assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+        assert_all(model.w, -2.5);
+        assert_public_ok(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot));
+        assert_string_equal(cadre_variable_name(slot), "w/momentum");
+        assert_all(slot, -1.5);
+        assert_int_equal(cadre_optimizer_iterations(model.optimizer), 2);
+        model.applies = 1;
+        assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+        assert_all(slot, -1.75);
+        assert_public_ok(cadre_optimizer_build(model.optimizer, &model.w, 1)); /* they are there */
+        assert_int_equal(model.strategy->variables->count, 4);                 /* the rate, too */
+        close_model(&model);
+    }
+}
+
+static void test_slots_are_undone_with_the_step_that_made_them(void **state)
+{
+    (void)state;
+    struct model model = open_unbuilt(2, halving);
+    cadre_variable *slot = NULL;
+    for (model.failing = 0; model.failing < 2; model.failing++) {
+        assert_public_error(cadre_run(model.strategy, train, &model, NULL, 0, NULL),
+            CADRE_DATA_LOSS, "as it is told");
+        assert_all(model.w, 0);
+        assert_int_equal(model.strategy->variables->count, 2);
+        assert_public_error(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot),
+            CADRE_NOT_FOUND, "has no slots of that variable");
+        assert_int_equal(cadre_optimizer_iterations(model.optimizer), 0);
+    }
+    model.failing = UINT32_MAX;
+    assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+    assert_public_ok(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot));
+    assert_all(slot, -2);
+    assert_int_equal(cadre_optimizer_iterations(model.optimizer), 1);
+    close_model(&model);
+}
+
+static void test_a_further_variable_gets_its_slots(void **state)
+{
+    (void)state;
+    const int64_t dims[1] = {COUNT};
+    struct model model = open_model(2, halving);
+    cadre_variable *slot = NULL;
+    cadre_variable *first = model.w;
+    assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+    assert_public_ok(
+        cadre_variable_create(model.strategy, "x", CADRE_F32, 1, dims, NULL, &model.w));
+    assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+    assert_public_ok(cadre_optimizer_slot(model.optimizer, model.w, "momentum", &slot));
+    assert_all(slot, -2);
+    assert_public_ok(cadre_optimizer_slot(model.optimizer, first, "momentum", &slot));
+    assert_all(slot, -2);
+    close_model(&model);
+}
+
+/* Nobody could tell whose slots are whose; made ahead they have names of their own. */
+static void test_a_second_optimizer_of_a_variable_is_built_ahead(void **state)
+{
+    (void)state;
+    struct model model = open_unbuilt(2, halving);
+    cadre_optimizer *first = model.optimizer;
+    cadre_optimizer *second = NULL;
+    assert_public_ok(cadre_optimizer_create(model.strategy,
+        &(cadre_optimizer_options){.kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 1, .name = "second"},
+        &second));
+    assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+    model.optimizer = second;
+    assert_public_error(cadre_run(model.strategy, train, &model, NULL, 0, NULL),
+        CADRE_FAILED_PRECONDITION, "which optimizer 'optimizer' updates");
+    assert_all(model.w, -2);
+    cadre_optimizer_release(first); /* then it goes on with what that one has left */
+    assert_public_ok(cadre_run(model.strategy, train, &model, NULL, 0, NULL));
+    assert_int_equal(cadre_optimizer_iterations(second), 2);
+    close_model(&model);
 }
 
 /* ---- in a replica function ---- */
@@ -331,6 +435,10 @@ static void test_a_schedule_follows_the_updates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_first_apply_makes_what_is_missing),
+        cmocka_unit_test(test_slots_are_undone_with_the_step_that_made_them),
+        cmocka_unit_test(test_a_further_variable_gets_its_slots),
+        cmocka_unit_test(test_a_second_optimizer_of_a_variable_is_built_ahead),
         cmocka_unit_test(test_gradients_are_summed_averaged_or_taken),
         cmocka_unit_test(test_a_step_that_fails_leaves_all_as_it_was),
         cmocka_unit_test(test_several_applies_in_a_step_follow_each_other),

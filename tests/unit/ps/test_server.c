@@ -313,8 +313,8 @@ static void random_frames_hurt_nobody(void **state)
                 uint64_t drawn = prng_next(&prng);
                 words[k] = drawn % 3 == 0 ? drawn : drawn % 5;
             }
-            frame = (struct frame){.kind = (uint32_t)(prng_next(&prng) % 12), .id = i};
-            frame.bytes = prng_next(&prng) % 4 == 0 ? prng_next(&prng) % 64 * 8 : 72 + 8 * i;
+            frame = (struct frame){.kind = (uint32_t)(prng_next(&prng) % 16), .id = i};
+            frame.bytes = prng_next(&prng) % 4 == 0 ? prng_next(&prng) % 64 * 8 : 80 + 8 * i;
             for (size_t k = 0; k < 4; k++) {
                 uint64_t drawn = prng_next(&prng);
                 frame.words[k] = drawn % 4 == 0 ? drawn : drawn % 4;

@@ -8,6 +8,7 @@
 
 #include "common/base/fault.h"
 #include "tests/lib/test.h"
+#include "worker/library/ps/request.h"
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -250,6 +251,7 @@ static void change(
 {
     int64_t count = (int64_t)(rows * shard->spec.row_elements);
     double rate = isnan(push->rate) ? shard->rule.rate : push->rate;
+    rate *= push->trust > 0 ? push->trust : 1;
     if (push->kind == PUSH_ASSIGN) {
         memcpy(to, from, (size_t)rows * row_bytes_of(shard));
     } else if (push->kind != PUSH_UPDATE) {
@@ -319,11 +321,37 @@ static void train(struct fake_shard *shard, const struct optimizer_rule *rule)
     shard->rule = *rule;
 }
 
+/* As if what an update changes by were the gradient. */
+static cadre_status find_norms(
+    const struct fake_shard *shard, const struct request *request, struct cadre_error *error)
+{
+    struct optimizer_norms norms = {{0}, {0}};
+    const float *values = (const float *)(const void *)shard->rows;
+    const float *gradient = request->values;
+    if (shard->rule.kind != OPTIMIZER_LAMB) {
+        return cadre_error_set(
+            error, CADRE_FAILED_PRECONDITION, "`%s` has no optimizer", shard->spec.name);
+    }
+    assert_int_equal(shard->spec.dtype, CADRE_F32);
+    for (uint64_t i = 0; i < request->push.rows * shard->spec.row_elements; i++) {
+        uint64_t row = request->push.sparse
+                           ? (uint64_t)request->push.ids[i / shard->spec.row_elements]
+                           : request->push.first_row + i / shard->spec.row_elements;
+        double value =
+            (double)values[row * shard->spec.row_elements + i % shard->spec.row_elements];
+        norms.values[0] += value * value;
+        norms.changes[0] += (double)gradient[i] * (double)gradient[i];
+    }
+    norms_write(&norms, request->into);
+    return CADRE_OK;
+}
+
 static cadre_status answer_shard(struct request *request, struct cadre_error *error)
 {
     struct fake_shard *shard = shard_of(request->server, request->shard);
     size_t bytes = (size_t)(request->rows * request->row_bytes);
     assert_true(request->kind == REQUEST_BEGIN_STEP || request->kind == REQUEST_TRAIN ||
+                request->kind == REQUEST_RULE || request->kind == REQUEST_STEP_NORMS ||
                 request->row_bytes == row_bytes_of(shard));
     assert_true(request->kind == REQUEST_GATHER || request->push.sparse ||
                 request->first + request->rows <= shard->spec.rows);
@@ -355,6 +383,14 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
     case REQUEST_TRAIN:
         train(shard, request->rule);
         return CADRE_OK;
+    case REQUEST_RULE:
+        rule_write(&shard->rule, request->into);
+        return CADRE_OK;
+    case REQUEST_STEP_NORMS:
+        request->ret_steps = STEP_INCOMPLETE;
+        return CADRE_OK;
+    case REQUEST_NORMS:
+        return find_norms(shard, request, error);
     case REQUEST_BEGIN_STEP:
         shard->steps = request->least_steps;
         return CADRE_OK;

@@ -282,16 +282,24 @@ static void a_job_goes_on_in_another_placement(void **state)
     }
     step_and_save(strategy);
     fake_end(strategy);
-    /* And back. */
+    /* And back; what the program does not create itself is there for an optimizer's first apply. */
     strategy = mirrored(test_temp_dir());
     go_on(strategy, &environment, back, "checkpoint-1.json");
     variable = create(strategy, "w", CADRE_F64, 2, dims, NULL);
     assert_int_equal(cadre_variable_kind(variable), CADRE_VARIABLE_MIRRORED);
     cadre_variable *slot = create(strategy, "w/v", CADRE_F64, 2, dims, NULL);
+    cadre_variable *found;
     assert_ok(checkpoint_load(strategy, environment.restore_path, &position, &error), &error);
     strategy->state = STATE_PRESENT;
     assert_counted(variable);
     assert_true(((const double *)cadre_variable_read(NULL, slot))[19] == 219);
+    assert_public_ok(cadre_variable_find(strategy, "w/m", &found));
+    assert_true(((const double *)cadre_variable_read(NULL, found))[0] == 100);
+    assert_public_ok(cadre_variable_find(strategy, "w/updates", &found));
+    assert_int_equal(cadre_variable_count(found), 1);
+    assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, found), 7);
+    assert_public_error(
+        cadre_variable_find(strategy, "w/steps", &found), CADRE_NOT_FOUND, "w/steps");
     cadre_strategy_release(strategy);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parameters on real servers, threads of this process: a training goes on from a checkpoint as if
  * nothing had been, whatever its shards are. */
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void training_goes_on_from_other_shards(void **state)
     (void)state;
     static const uint64_t shards[] = {4, 1, 1, 3};
     for (int pair = 0; pair < 4; pair += 2) {
-        for (cadre_optimizer_kind kind = CADRE_OPTIMIZER_SGD; kind <= CADRE_OPTIMIZER_ADAMW;
+        for (cadre_optimizer_kind kind = CADRE_OPTIMIZER_SGD; kind <= CADRE_OPTIMIZER_LAMB;
              kind++) {
             const char *folder = test_temp_dir();
             struct environment environment;
@@ -98,7 +99,12 @@ static void training_goes_on_from_other_shards(void **state)
             assert_int_equal(cadre_variable_components(variable), shards[pair + 1]);
             train(variable, 5, 8);
             assert_public_ok(memory_pull(variable, is));
-            assert_memory_equal(is, wanted, sizeof wanted);
+            /* LAMB's norms are added up by shards: their last bits are of the cut. */
+            for (int i = 0; i < ROWS * WIDTH; i++) {
+                assert_true(kind == CADRE_OPTIMIZER_LAMB
+                                ? fabsf(is[i] - wanted[i]) < 1e-6F
+                                : is[i] >= wanted[i] && is[i] <= wanted[i]);
+            }
             strategy->state = STATE_PRESENT;
             strategy->environment = own;
             cadre_strategy_release(strategy);

@@ -59,8 +59,8 @@ struct optimizer_update optimizer_update_of(
     const struct optimizer_rule *rule, double rate, uint64_t updates, double trust)
 {
     CADRE_ASSERT(rule->kind != OPTIMIZER_NONE);
-    return (struct optimizer_update){.kind = optimizer_update_kind(rule),
-        .terms = optimizer_terms(rule, rate, updates, trust)};
+    return (struct optimizer_update){
+        .kind = optimizer_update_kind(rule), .terms = optimizer_terms(rule, rate, updates, trust)};
 }
 
 void optimizer_run(const struct optimizer_update *update, cadre_dtype dtype, size_t count,
@@ -90,6 +90,14 @@ void optimizer_norms_add(const struct optimizer_rule *rule, cadre_dtype dtype, u
     struct update_terms terms = optimizer_terms(rule, 0, updates, 1);
     optimizer_isa()->norms[dtype == CADRE_F64](
         &terms, first, values, slots[0], slots[1], gradient, count, norms);
+}
+
+void optimizer_norms_join(struct optimizer_norms *norms, const struct optimizer_norms *part)
+{
+    for (size_t i = 0; i < OPTIMIZER_LANES; i++) {
+        norms->values[i] += part->values[i];
+        norms->changes[i] += part->changes[i];
+    }
 }
 
 static double norm(const double sums[OPTIMIZER_LANES])

@@ -43,6 +43,8 @@ struct optimizer_norms {
 void optimizer_norms_add(const struct optimizer_rule *rule, cadre_dtype dtype, uint64_t updates,
     uint64_t first, size_t count, const void *values, const void *gradient,
     void *const slots[OPTIMIZER_SLOTS], struct optimizer_norms *norms);
+/* The sums of another part of the variable: of parts in order, each zeroed at its beginning. */
+void optimizer_norms_join(struct optimizer_norms *norms, const struct optimizer_norms *part);
 /* |values| / |changes|, or 1 where one of them is 0. */
 double optimizer_trust(const struct optimizer_norms *norms);
 

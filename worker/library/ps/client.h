@@ -41,7 +41,11 @@ enum request_kind {
     REQUEST_NOTED,       /* name -> text (malloc'ed) and its size; NOT_FOUND */
     REQUEST_NOTED_NAMES, /* -> text: names, each with its terminator */
     REQUEST_BEGIN_STEP,  /* least_steps: which step is next; see store_begin_step */
-    REQUEST_TRAIN        /* rule: the shard's from now on; see store_train */
+    REQUEST_TRAIN,       /* rule: the shard's from now on; see store_train */
+    REQUEST_RULE,        /* -> into: RULE_BYTES, of that rule */
+    REQUEST_NORMS,       /* as PUSH -> into: NORMS_BYTES; see store_push_norms */
+    REQUEST_STEP_NORMS,  /* least_steps: which step -> ret_steps: its state, and likewise */
+    REQUEST_SETTLE       /* least_steps, trust -> ret_trust; see store_step_settle */
 };
 
 struct request {
@@ -57,6 +61,7 @@ struct request {
     uint64_t row_bytes; /* of PULL, GATHER, PUSH, ...: as created */
     const int64_t *ids; /* GATHER: `rows` of them */
     struct push push;   /* its ids too; shard is taken from above */
+    double trust;       /* SETTLE */
     const char *name;
     const void *values;   /* given; NOTE: `rows` bytes of them */
     void *into;           /* the caller's, rows * row_bytes */
@@ -65,6 +70,7 @@ struct request {
     uint32_t ret_shard;
     uint64_t ret_version; /* of the shard, before the first row was read */
     uint64_t ret_steps;   /* PULL: how many it has had, likewise */
+    double ret_trust;     /* PUSH, PUSH_PULL, SETTLE: LAMB's ratio that it has; 0: none */
     char *ret_text;
     size_t ret_text_bytes;
     cadre_status code; /* of this one; the others may have succeeded */
@@ -73,6 +79,15 @@ struct request {
 /* Does all of them; several to one server in their order. The first failure by order is returned,
  * each one's code is its own. `done_below`: closures below it are done for good. */
 cadre_status client_call(struct client *client, struct request *requests, size_t count,
+    uint64_t done_below, struct cadre_error *error);
+
+/* Pushes of the parts of one variable, which LAMB updates: REQUEST_PUSH or _PUSH_PULL, all of one
+ * key, at least one. Finds the ratio of the norms of all of them before, and pushes with it, or
+ * with the one that they have been given by whoever made this push first; the values go to the
+ * servers twice. Synchronous ones are to all parts, with trust NaN: who finds that a step has all
+ * contributions tells all parts the ratio. Otherwise as client_call; where one fails, the others
+ * may not have been made. */
+cadre_status client_push_parts(struct client *client, struct request *pushes, size_t count,
     uint64_t done_below, struct cadre_error *error);
 
 #endif

@@ -165,7 +165,10 @@ static void finish_answer(struct exchange *exchange)
     request->ret_version = answer->words[ANSWER_VERSION];
     request->ret_steps = answer->words[ANSWER_NUMBER];
     if (is_good(exchange)) {
+        bool pushed = request->kind == REQUEST_PUSH || request->kind == REQUEST_PUSH_PULL ||
+                      request->kind == REQUEST_SETTLE;
         request->code = CADRE_OK;
+        request->ret_trust = pushed ? request_double(answer->words[ANSWER_NUMBER]) : 0;
         request->ret_shard = (uint32_t)answer->words[ANSWER_NUMBER];
         request->updates =
             request->kind == REQUEST_SLOT ? answer->words[ANSWER_NUMBER] : request->updates;

@@ -23,11 +23,23 @@ static uint8_t *put_u64(uint8_t *at, uint64_t value)
     return at + sizeof value;
 }
 
-static uint8_t *put_double(uint8_t *at, double value)
+uint64_t request_bits(double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return put_u64(at, bits);
+    return bits;
+}
+
+double request_double(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint8_t *put_double(uint8_t *at, double value)
+{
+    return put_u64(at, request_bits(value));
 }
 
 static uint32_t take_u32(const uint8_t **at)
@@ -44,10 +56,7 @@ static uint64_t take_u64(const uint8_t **at)
 
 static double take_double(const uint8_t **at)
 {
-    uint64_t bits = take_u64(at);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return request_double(take_u64(at));
 }
 
 static uint8_t *put_name(uint8_t *at, const char *name)
@@ -69,7 +78,8 @@ static uint8_t *put_push(uint8_t *at, const struct push *push)
     at = put_double(at, push->rate);
     at = put_u64(at, push->based_on);
     at = put_u64(at, push->staleness);
-    return put_u64(at, push->step);
+    at = put_u64(at, push->step);
+    return put_double(at, push->trust);
 }
 
 void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct push *ret_push)
@@ -87,6 +97,25 @@ void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct
     ret_push->based_on = take_u64(&at);
     ret_push->staleness = take_u64(&at);
     ret_push->step = take_u64(&at);
+    ret_push->trust = take_double(&at);
+}
+
+void norms_write(const struct optimizer_norms *norms, uint8_t ret_bytes[NORMS_BYTES])
+{
+    uint8_t *at = ret_bytes;
+    for (size_t i = 0; i < OPTIMIZER_LANES; i++) {
+        at = put_double(at, norms->values[i]);
+        at = put_double(at, norms->changes[i]);
+    }
+}
+
+void norms_read(const uint8_t bytes[NORMS_BYTES], struct optimizer_norms *ret_norms)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < OPTIMIZER_LANES; i++) {
+        ret_norms->values[i] = take_double(&at);
+        ret_norms->changes[i] = take_double(&at);
+    }
 }
 
 static uint8_t *put_spec(uint8_t *at, const struct store_spec *spec)
@@ -117,7 +146,8 @@ void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NA
 
 static bool is_push(const struct request *request)
 {
-    return request->kind == REQUEST_PUSH || request->kind == REQUEST_PUSH_PULL;
+    return request->kind == REQUEST_PUSH || request->kind == REQUEST_PUSH_PULL ||
+           request->kind == REQUEST_NORMS;
 }
 
 uint64_t request_ids_bytes(const struct request *request)
@@ -144,6 +174,11 @@ uint64_t request_answer_bytes(const struct request *request)
         return request->rows * request->row_bytes;
     case REQUEST_PUSH_PULL:
         return request->push.rows * request->row_bytes;
+    case REQUEST_RULE:
+        return RULE_BYTES;
+    case REQUEST_NORMS:
+    case REQUEST_STEP_NORMS:
+        return NORMS_BYTES;
     case REQUEST_NOTED:
     case REQUEST_NOTED_NAMES:
         return UINT64_MAX;
@@ -173,7 +208,8 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
     };
     bool set_slot = request->kind == REQUEST_SET_SLOT;
     ret_frame->words[WORD_SHARD] = request->shard | (uint64_t)request->slot << 32;
-    ret_frame->words[WORD_FIRST] = request->first;
+    ret_frame->words[WORD_FIRST] =
+        request->kind == REQUEST_SETTLE ? request_bits(request->trust) : request->first;
     ret_frame->words[WORD_ROWS] = request->rows;
     ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_steps;
     ret_frame->words[WORD_DONE_BELOW] = done_below;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Requests to a parameter server as bytes: what the words of a frame mean, and what follows it.
  *
- *     words   shard + slot << 32 | first | rows | steps, or updates | done below
- *     bytes   CREATE            spec
- *             TRAIN             rule, of the shard
- *             GATHER            ids
+ *     words   shard + slot << 32 | first, or the bits of a trust | rows | steps, or updates | done
+ * below bytes   CREATE            spec TRAIN             rule, of the shard GATHER            ids
  *             PUSH, PUSH_PULL   push | ids, of a sparse one | values
+ *             NORMS             the same
  *             SET_SLOT          values
  *             NOTE              name | text
  *             NOTED             name
@@ -31,11 +30,11 @@
 
 enum { WORD_SHARD, WORD_FIRST, WORD_ROWS, WORD_LEAST, WORD_DONE_BELOW };
 /* Of an answer; of that to a hello: the nonce of the server's memory. */
-enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps */ };
+enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps, the bits of a push's trust */ };
 /* The number of the answer to a hello. */
 enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
 
-#define PUSH_PART_BYTES 72
+#define PUSH_PART_BYTES 80
 #define SPEC_PART_BYTES (STORE_NAME_BYTES + 24)
 #define NAME_PART_BYTES STORE_NAME_BYTES
 /* Of what stands between a frame and ids, values or text. */
@@ -44,6 +43,12 @@ _Static_assert(SPEC_PART_BYTES <= REQUEST_PART_BYTES, "a rule is the longest par
 
 #define REQUEST_IDS_MAX  (UINT64_C(1) << 26)
 #define REQUEST_NOTE_MAX (UINT64_C(16) << 20)
+
+#define NORMS_BYTES (2 * OPTIMIZER_LANES * sizeof(uint64_t))
+void norms_write(const struct optimizer_norms *norms, uint8_t ret_bytes[NORMS_BYTES]);
+void norms_read(const uint8_t bytes[NORMS_BYTES], struct optimizer_norms *ret_norms);
+uint64_t request_bits(double value);
+double request_double(uint64_t bits);
 
 uint64_t request_row_bytes(const struct store_spec *spec);
 

@@ -176,7 +176,7 @@ static void finish(struct connection *connection)
         rows = store_rows(store, push->shard, push->first_row, push->rows);
         bytes = push->rows * connection->row_bytes;
     }
-    connection_answer(connection, version, 0, rows, bytes);
+    connection_answer(connection, version, request_bits(connection->pushing.trust), rows, bytes);
 }
 
 void push_block(struct connection *connection)
@@ -267,6 +267,28 @@ static void begin(struct connection *connection, const struct push *push)
     }
 }
 
+/* A question: nothing changes, and no backup is told. */
+static void answer_norms(struct connection *connection, const struct push *push)
+{
+    struct store *store = connection->loop->server->store;
+    struct cadre_error error = {0};
+    struct optimizer_norms norms;
+    const uint8_t *values = connection->collected.bytes + PUSH_PART_BYTES +
+                            (push->sparse ? push->rows * sizeof(int64_t) : 0);
+    cadre_status status =
+        store_push_norms(store, connection->loop->index, push, values, &norms, &error);
+    if (status == CADRE_OK && !room_have(&connection->out, NORMS_BYTES)) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for norms");
+    }
+    if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+        return;
+    }
+    norms_write(&norms, connection->out.bytes);
+    connection_answer(
+        connection, store_version(store, push->shard), 0, connection->out.bytes, NORMS_BYTES);
+}
+
 void push_run(struct connection *connection)
 {
     struct push push;
@@ -278,8 +300,9 @@ void push_run(struct connection *connection)
     /* Several dense pushes are under way in a loop, block by block; a sparse one is one block to
      * it, and so is one of LAMB. */
     struct backup *backup = connection->loop->server->backup;
-    bool is_one =
-        push.sparse || backup != NULL || store_push_is_one(connection->loop->server->store, &push);
+    bool asks = connection->frame.kind == REQUEST_NORMS;
+    bool is_one = push.sparse || asks || backup != NULL ||
+                  store_push_is_one(connection->loop->server->store, &push);
     if (is_one && connection->got < connection->frame.bytes) {
         collect_values(connection);
         return;
@@ -287,7 +310,59 @@ void push_run(struct connection *connection)
     if (push.sparse) {
         push.ids = (const int64_t *)(const void *)(connection->collected.bytes + PUSH_PART_BYTES);
     }
+    if (asks) {
+        answer_norms(connection, &push);
+        return;
+    }
     backup_begin(backup);
     begin(connection, &push);
     backup_end(backup);
+}
+
+/* ---- synchronous steps of parts of what LAMB updates ---- */
+
+void step_norms_run(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    struct store *store = connection->loop->server->store;
+    uint32_t shard = (uint32_t)connection->frame.words[WORD_SHARD];
+    enum store_step_state state = STEP_INCOMPLETE;
+    struct optimizer_norms norms;
+    cadre_status status = store_step_norms(store, connection->loop->index, shard,
+        connection->frame.words[WORD_LEAST], &state, &norms, &error);
+    if (status == CADRE_OK && !room_have(&connection->out, NORMS_BYTES)) {
+        status = cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for norms");
+    }
+    if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+        return;
+    }
+    norms_write(&norms, connection->out.bytes);
+    connection_answer(
+        connection, store_version(store, shard), state, connection->out.bytes, NORMS_BYTES);
+}
+
+void settle_run(struct connection *connection)
+{
+    struct cadre_error error = {0};
+    struct server *server = connection->loop->server;
+    uint32_t shard = (uint32_t)connection->frame.words[WORD_SHARD];
+    double trust = 0;
+    backup_begin(server->backup);
+    cadre_status status = store_step_settle(server->store, connection->loop->index, shard,
+        connection->frame.words[WORD_LEAST], request_double(connection->frame.words[WORD_FIRST]),
+        &trust, &error);
+    if (status == CADRE_OK) {
+        backup_tell(server->backup, connection);
+    }
+    backup_end(server->backup);
+    if (status == CADRE_PENDING) {
+        connection->state = CONNECTION_PARKED;
+    } else if (status != CADRE_OK) {
+        connection_refuse(connection, &error);
+    } else {
+        server_wake_parked(server);
+        connection_answer(
+            connection, store_version(server->store, shard), request_bits(trust), NULL, 0);
+    }
 }

@@ -27,14 +27,19 @@ static uint32_t slot_of(const struct frame *frame)
 
 static bool is_push(uint32_t kind)
 {
-    return kind == REQUEST_PUSH || kind == REQUEST_PUSH_PULL;
+    return kind == REQUEST_PUSH || kind == REQUEST_PUSH_PULL || kind == REQUEST_NORMS;
+}
+
+static bool is_settled(uint32_t kind)
+{
+    return kind == REQUEST_STEP_NORMS || kind == REQUEST_SETTLE;
 }
 
 static bool has_shard(uint32_t kind)
 {
     return kind == REQUEST_PULL || kind == REQUEST_GATHER || is_push(kind) ||
            kind == REQUEST_SLOT || kind == REQUEST_SET_SLOT || kind == REQUEST_BEGIN_STEP ||
-           kind == REQUEST_TRAIN;
+           kind == REQUEST_TRAIN || kind == REQUEST_RULE || is_settled(kind);
 }
 
 /* Collects `part` bytes, and no others follow. */
@@ -118,6 +123,8 @@ static void begin_shard(struct connection *connection)
         begin_gather(connection, spec);
     } else if (frame->kind == REQUEST_TRAIN) {
         collect_all(connection, RULE_BYTES);
+    } else if (is_settled(frame->kind)) {
+        collect_all(connection, 0);
     } else if (!rows_exist(connection, spec, first, rows)) {
         return;
     } else if (frame->kind != REQUEST_SET_SLOT) {
@@ -244,6 +251,21 @@ static void run_train(struct connection *connection)
     } else {
         connection_answer(connection, store_version(server->store, shard), 0, NULL, 0);
     }
+}
+
+static void run_rule(struct connection *connection)
+{
+    const struct store *store = connection->loop->server->store;
+    uint32_t shard = shard_of(&connection->frame);
+    if (!room_have(&connection->out, RULE_BYTES)) {
+        struct cadre_error error = {0};
+        (void)cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a rule");
+        connection_refuse(connection, &error);
+        return;
+    }
+    rule_write(store_rule(store, shard), connection->out.bytes);
+    connection_answer(
+        connection, store_version(store, shard), 0, connection->out.bytes, RULE_BYTES);
 }
 
 /* Its step was not applied yet. */
@@ -479,9 +501,19 @@ void request_run(struct connection *connection)
     case REQUEST_GATHER:
         run_gather(connection);
         return;
+    case REQUEST_RULE:
+        run_rule(connection);
+        return;
     case REQUEST_PUSH:
     case REQUEST_PUSH_PULL:
+    case REQUEST_NORMS:
         push_run(connection);
+        return;
+    case REQUEST_STEP_NORMS:
+        step_norms_run(connection);
+        return;
+    case REQUEST_SETTLE:
+        settle_run(connection);
         return;
     case REQUEST_SLOT:
         run_slot(connection);

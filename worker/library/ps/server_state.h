@@ -182,6 +182,11 @@ void push_leave(struct connection *connection);
 /* Ends the connections that push to the shard: who lives sends again. */
 void push_cut(struct server *server, uint32_t shard);
 
+/* Synchronous steps of parts of what LAMB updates: what one adds to the norms, and the ratio that
+ * it is told. */
+void step_norms_run(struct connection *connection);
+void settle_run(struct connection *connection);
+
 /* ---- server_backup.c: the same changes, in the same order, in another server's memory ---- */
 
 /* Connects in a thread of its own, whenever the other server is here, and gives it the whole store

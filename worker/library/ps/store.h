@@ -26,6 +26,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 #include "common/model/task_message.h"
+#include "worker/library/optimizer/apply.h"
 #include "worker/library/optimizer/rule.h"
 
 #define STORE_NAME_BYTES  (LIMIT_NAME_BYTES + 16)
@@ -71,10 +72,9 @@ cadre_status store_create(struct store *store, const struct store_spec *spec, ui
     struct cadre_error *error);
 /* Gives a shard its rule, and slots with what they begin with. Once: the same rule once more
  * changes nothing, another one is refused with ALREADY_EXISTS. INVALID_ARGUMENT: it is no rule, the
- * elements are neither f32 nor f64, or a part of a variable is to get LAMB, whose norms are of the
- * whole one. Of sparse pushes only the rows that they name change, and only these rows' slots; t,
- * and the step of a schedule, is the shard's count of updates all the same. LAMB's norms are of the
- * rows that an update changes. */
+ * elements are neither f32 nor f64. Of sparse pushes only the rows that they name change, and only
+ * these rows' slots; t, and the step of a schedule, is the shard's count of updates all the same.
+ * LAMB's norms are of the rows that an update changes (push.trust). */
 cadre_status store_train(struct store *store, uint32_t shard, const struct optimizer_rule *rule,
     struct cadre_error *error);
 /* OPTIMIZER_NONE before that. */
@@ -138,6 +138,11 @@ struct push {
     uint64_t rows;      /* dense: of them; sparse: of ids */
     const int64_t *ids; /* sparse: all of them, known before the first block */
     double rate;        /* of PUSH_UPDATE; NaN: the rule's, by its schedule */
+    /* Of PUSH_UPDATE by LAMB: 0: its ratio is of the rows that this push changes; above 0: the
+     * ratio of all shards of the variable (store_push_norms), which the push keeps; NaN: the shard
+     * is a part of a variable, and whoever pushes does not know the ratio: a synchronous push,
+     * whose step waits for it (store_step_settle), else FAILED_PRECONDITION. */
+    double trust;
     /* Refused with ABORTED when more than `staleness` pushes were applied to the shard since it had
      * version `based_on`; PUSH_ANY_VERSION: never. */
     uint64_t based_on;
@@ -157,7 +162,7 @@ struct pushing {
     uint32_t thread;
     bool applied;   /* it was applied before: nothing is to be given */
     uint64_t count; /* which update of the shard it is, from 1 */
-    double trust;   /* of LAMB; 0: not known yet */
+    double trust;   /* of LAMB, also of one that was applied before; 0: not known */
 };
 
 /* `thread`: below STORE_THREADS: whose journal and scratch it uses; a number is used by one thread
@@ -172,6 +177,15 @@ cadre_status store_push_begin(struct store *store, uint32_t thread, const struct
     struct pushing *ret_pushing, struct cadre_error *error);
 /* Whether all rows have to be given at once: LAMB needs their norms before it changes the first. */
 bool store_push_is_one(const struct store *store, const struct push *push);
+/* What LAMB needs of this push before its ratio is known: the sums of the rows that it would change
+ * now, from all of its values; of rows by number in ascending order. Nothing changes. The parts of
+ * one variable are joined in order and give the ratio (store_trust), with which each is pushed. Of
+ * a push that was begun before they mean nothing: it has its ratio (pushing.trust). Errors as of
+ * store_push_begin, but for ABORTED; FAILED_PRECONDITION: another rule. */
+cadre_status store_push_norms(struct store *store, uint32_t thread, const struct push *push,
+    const void *values, struct optimizer_norms *ret_norms, struct cadre_error *error);
+/* optimizer_trust, but never 0 or NaN. */
+double store_trust(const struct optimizer_norms *norms);
 /* Dense: the next `rows` rows of it, from rows_done on; any number of them at a time, unless it is
  * one. The first of them may be done in part already: that part is passed over. */
 void store_push_block(
@@ -185,6 +199,19 @@ cadre_status store_push_rows(
 void store_push_end(struct store *store, struct pushing *pushing);
 /* Its values did not come: what was done of it is kept for when it is sent again. */
 void store_push_leave(struct store *store, struct pushing *pushing);
+
+/* A synchronous step of a part of what LAMB updates: with all contributions its sums wait for the
+ * ratio of all parts, which some client finds. */
+enum store_step_state { STEP_INCOMPLETE, STEP_WAITS, STEP_OVER };
+/* WAITS: what its mean adds to the norms, as of store_push_norms; zeros once it was told a ratio
+ * and is being applied. */
+cadre_status store_step_norms(struct store *store, uint32_t thread, uint32_t shard, uint64_t step,
+    enum store_step_state *ret_state, struct optimizer_norms *ret_norms, struct cadre_error *error);
+/* Applies it with the ratio that it was told first; *ret_trust: that one, which all parts are to
+ * have. The same once more changes nothing; 0: it was applied, with one that is not known any more.
+ * FAILED_PRECONDITION: it does not wait; CADRE_PENDING: it is being applied, ask again. */
+cadre_status store_step_settle(struct store *store, uint32_t thread, uint32_t shard, uint64_t step,
+    double trust, double *ret_trust, struct cadre_error *error);
 
 /* How many rows of this shard are a block of STORE_BLOCK_BYTES; 1 at least. */
 uint64_t store_block_rows(const struct store *store, uint32_t shard);

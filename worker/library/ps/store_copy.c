@@ -35,6 +35,9 @@ struct copy_shard {
     uint64_t kind;
     uint64_t rate;
     uint64_t dense;
+    uint64_t part;
+    uint64_t told;
+    uint64_t told_for;
     uint64_t count;
 };
 
@@ -113,6 +116,9 @@ static cadre_status save_shard(
         copy.kind = atomic_load(&step->kind);
         copy.rate = atomic_load(&step->rate);
         copy.dense = atomic_load(&step->dense);
+        copy.part = atomic_load(&step->part);
+        copy.told = atomic_load(&step->told);
+        copy.told_for = atomic_load(&step->told_for);
         copy.count = atomic_load(&step->count);
     }
     uint64_t elements = element_count(shard);
@@ -219,8 +225,10 @@ static cadre_status take(
 static cadre_status load_step(struct store *store, struct reader *reader, struct shard *shard,
     const struct copy_shard *copy, struct cadre_error *error)
 {
+    bool waits = copy->part != 0 && copy->count == copy->contributions &&
+                 copy->told_for != copy->steps + 1; /* for the ratio of other parts */
     if (shard->spec.dtype == CADRE_BOOL || copy->kind > PUSH_SUB ||
-        (copy->contributions != 0 && copy->count >= copy->contributions)) {
+        (copy->contributions != 0 && copy->count >= copy->contributions && !waits)) {
         return lost(error, "a step");
     }
     CADRE_TRY(step_ready(store, shard, error));
@@ -228,6 +236,9 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
     atomic_store(&shard->step->kind, copy->kind);
     atomic_store(&shard->step->rate, copy->rate);
     atomic_store(&shard->step->dense, copy->dense);
+    atomic_store(&shard->step->part, copy->part);
+    atomic_store(&shard->step->told, copy->told);
+    atomic_store(&shard->step->told_for, copy->told_for);
     atomic_store(&shard->step->count, copy->count);
     CADRE_TRY(take(reader, shard->sums, element_count(shard) * shard->sum_bytes, "a sum", error));
     return take(reader, shard->touched, touched_bytes(shard), "what a step touched", error);

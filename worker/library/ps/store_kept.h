@@ -20,7 +20,7 @@
 #include "worker/library/ps/store.h"
 
 #define KEPT_MAGIC      UINT64_C(0x73702d6572646143) /* "Cadre-ps" */
-#define KEPT_VERSION    3
+#define KEPT_VERSION    4
 #define KEPT_ALIGN      64
 #define KEPT_HEAD_BYTES 4096
 
@@ -87,7 +87,10 @@ struct kept_step {
     kept_word dense; /* a contribution was: all rows are touched */
     kept_word count; /* of contributions that are whole */
     kept_word progress;
-    kept_word trust; /* the bits of a double: of LAMB, before the first of its rows is changed */
+    kept_word trust;    /* the bits of a double: of LAMB, before the first of its rows is changed */
+    kept_word part;     /* 1: of LAMB of a part: once it is complete the sums wait for the ratio */
+    kept_word told;     /* the ratio of the last step that was told one, likewise */
+    kept_word told_for; /* which step that is, from 1; 0: none. Written last */
 };
 
 struct kept_note {

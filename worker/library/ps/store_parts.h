@@ -6,7 +6,8 @@
  *     store_open.c     what memory is believed        store_sparse.c   blocks of rows by number
  *     store_notes.c    texts                          store_step.c     synchronous pushes
  *     store_applied.c  which pushes were applied      store_recover.c  what a dead process left
- *     store_trust.c    LAMB's ratio
+ *     store_trust.c    LAMB's ratio          store_norms.c    what a part adds to it
+ *     store_settle.c   steps of parts
  *     store_piece.c    a change that survives         store_copy.c     save, load
  *
  * Locks, in this order: a shard's, `pushes`, `growth`. A shard's is held for one piece at most. */
@@ -41,6 +42,7 @@ struct shard {
     size_t sum_bytes; /* of an element there */
     uint64_t *touched;
     uint64_t begun; /* contributions of this step, whole or not */
+    bool settling;  /* a thread applies a step that was told its ratio */
 };
 
 /* Of a thread: what it sorts and adds up in. */
@@ -191,6 +193,12 @@ bool applied_drop(struct store *store, uint32_t shard);
 /* At opening: the table was checked; none is active any more. */
 void applied_open(struct store *store, struct kept_table *table);
 
+static inline struct push_key push_key_of(const struct push *push)
+{
+    return (struct push_key){
+        .closure = push->closure, .ordinal = push->ordinal, .shard = push->shard};
+}
+
 /* ---- changes that survive ---- */
 
 /* Elements of a shard that are changed together: all segments are of one length. */
@@ -228,6 +236,12 @@ struct change change_of(
 void change_run(const struct store *store, struct shard *shard, const struct change *change,
     uint64_t start, const void *values, size_t length);
 
+/* Whether such a push can be made to the shard, and has rows of it. */
+cadre_status push_check_kind(
+    const struct shard *shard, const struct push *push, struct cadre_error *error);
+cadre_status push_check_rows(
+    const struct shard *shard, const struct push *push, struct cadre_error *error);
+
 /* ---- LAMB's trust ratio: from all that an update changes, before it changes anything ---- */
 
 /* Whether such a push needs one. */
@@ -239,10 +253,13 @@ struct trust {
 };
 void trust_add(struct shard *shard, uint64_t count, uint64_t start, const void *gradient,
     size_t length, struct trust *trust);
-/* Never 0. */
-double trust_ratio(const struct trust *trust);
+/* Of all values of a push. False: no memory to sort rows in. */
+void dense_norms(
+    struct shard *shard, const struct pushing *pushing, const void *values, struct trust *trust);
+bool sparse_norms(struct store *store, struct shard *shard, struct pushing *pushing,
+    const void *values, struct trust *trust);
 /* It is the push's from now on, whoever dies. */
-void trust_keep(struct store *store, struct pushing *pushing, const struct trust *trust);
+void trust_keep(struct store *store, struct pushing *pushing, double trust);
 
 /* ---- synchronous pushes ---- */
 
@@ -258,6 +275,10 @@ void step_sum(const struct store *store, struct shard *shard, uint64_t start, co
     size_t length);
 /* For a copy: a step with nothing in it, when there is none yet. */
 cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_error *error);
+/* Under the lock: all contributions are whole, and the ratio is not known. */
+bool step_waits(const struct shard *shard);
+/* Under the lock but between pieces: the sums that LAMB needs, of the mean. */
+void step_norms(struct store *store, uint32_t thread, struct shard *shard, struct trust *trust);
 /* All contributions are whole: applies what is left to apply. */
 void step_apply(struct store *store, uint32_t thread, struct shard *shard);
 void step_redo_end(struct shard *shard, const struct kept_journal *journal);

@@ -6,15 +6,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/ps/store_parts.h"
 
-static struct push_key key_of(const struct push *push)
-{
-    return (struct push_key){
-        .closure = push->closure, .ordinal = push->ordinal, .shard = push->shard};
-}
-
 /* ---- begin ---- */
 
-static cadre_status check_kind(
+cadre_status push_check_kind(
     const struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     if (push->kind < PUSH_UPDATE || push->kind > PUSH_ASSIGN) {
@@ -30,6 +24,13 @@ static cadre_status check_kind(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "`%s` is of bool: it can be assigned, not added to", shard->spec.name);
     }
+    bool waits = push->contributions != 0 && isnan(push->trust);
+    if (trust_is_wanted(shard, push->kind) && !(push->trust >= 0) && !waits) {
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+            SHARD_TEXT " is a part of what LAMB updates, and is pushed to without the ratio of the "
+                       "norms of all of it; the optimizer may have come just now: push it again",
+            SHARD_ARGS(shard));
+    }
     if (push->kind == PUSH_UPDATE && isinf(push->rate)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "`%s`: the rate is infinite; it has to be a number", shard->spec.name);
@@ -44,7 +45,7 @@ static cadre_status check_kind(
     return CADRE_OK;
 }
 
-static cadre_status check_rows(
+cadre_status push_check_rows(
     const struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     uint64_t rows = shard->spec.rows;
@@ -93,12 +94,14 @@ static cadre_status resume(struct store *store, struct shard *shard,
                        "to make the same pushes in the same order each time it runs",
             SHARD_ARGS(shard), push->ordinal, push->closure);
     }
-    CADRE_TRY(applied_take(store, key_of(push), progress, error));
+    CADRE_TRY(applied_take(store, push_key_of(push), progress, error));
     pushing->done = progress->done;
     pushing->count = progress->count;
     pushing->trust = progress->trust;
     if (progress->done != 0 && progress->trust == 0) {
         pushing->trust = 1; /* not LAMB's, whose is kept first; or the memory is wrong */
+    } else if (progress->trust == 0 && push->trust > 0) {
+        trust_keep(store, pushing, push->trust);
     }
     pushing->rows_done = shard->row_elements == 0 ? 0 : progress->done / shard->row_elements;
     return CADRE_OK;
@@ -109,7 +112,7 @@ static cadre_status begin_new(
 {
     const struct push *push = &pushing->push;
     bool synchronous = push->contributions != 0;
-    CADRE_TRY(check_rows(shard, push, error));
+    CADRE_TRY(push_check_rows(shard, push, error));
     if (step_is_passed(shard, push)) {
         pushing->applied = true;
         return CADRE_OK;
@@ -118,9 +121,11 @@ static cadre_status begin_new(
                           : check_staleness(shard, push, error));
     bool updates = push->kind == PUSH_UPDATE && !synchronous;
     pushing->count = updates ? atomic_load(&shard->kept->updates) + 1 : 0;
+    pushing->trust = updates && push->trust > 0 ? push->trust : 0;
     if (push->closure != 0) {
-        struct push_progress progress = {.count = pushing->count, .synchronous = synchronous};
-        CADRE_TRY(applied_take(store, key_of(push), &progress, error));
+        struct push_progress progress = {
+            .count = pushing->count, .trust = pushing->trust, .synchronous = synchronous};
+        CADRE_TRY(applied_take(store, push_key_of(push), &progress, error));
     }
     store_point();
     if (updates) {
@@ -136,15 +141,16 @@ static cadre_status admit(
     struct push_progress progress = {0};
     enum push_state state = pushing->push.closure == 0
                                 ? PUSH_NEW
-                                : applied_look(store, key_of(&pushing->push), &progress);
+                                : applied_look(store, push_key_of(&pushing->push), &progress);
     switch (state) {
     case PUSH_WHOLE:
         pushing->applied = true;
+        pushing->trust = progress.trust;
         return CADRE_OK;
     case PUSH_ACTIVE:
         return CADRE_PENDING;
     case PUSH_BEGUN:
-        CADRE_TRY(check_rows(shard, &pushing->push, error));
+        CADRE_TRY(push_check_rows(shard, &pushing->push, error));
         return resume(store, shard, &progress, pushing, error);
     default:
         return begin_new(store, shard, pushing, error);
@@ -160,7 +166,7 @@ cadre_status store_push_begin(struct store *store, uint32_t thread, const struct
             "ps has %u shards, and shard number %u was pushed", store_count(store), push->shard);
     }
     struct shard *shard = store_shard(store, push->shard);
-    CADRE_TRY(check_kind(shard, push, error));
+    CADRE_TRY(push_check_kind(shard, push, error));
     CADRE_TRY(journal_ready(store, thread, error));
     pthread_mutex_lock(&shard->lock);
     cadre_status status = admit(store, shard, ret_pushing, error);
@@ -176,7 +182,7 @@ static void dense_piece(struct store *store, struct shard *shard, struct pushing
     const struct push *push = &pushing->push;
     uint64_t start = push->first_row * shard->row_elements + pushing->done;
     struct piece piece = {.shard = shard,
-        .key = key_of(push),
+        .key = push_key_of(push),
         .after = pushing->done + length,
         .sums = push->contributions != 0,
         .starts = &start,
@@ -203,39 +209,37 @@ static void dense_piece(struct store *store, struct shard *shard, struct pushing
     pushing->done += length;
 }
 
-void trust_keep(struct store *store, struct pushing *pushing, const struct trust *trust)
+void trust_keep(struct store *store, struct pushing *pushing, double trust)
 {
     const struct push *push = &pushing->push;
-    pushing->trust = trust_ratio(trust);
+    pushing->trust = trust;
     if (push->closure != 0) {
         store_point();
-        applied_trust(store, key_of(push), pushing->trust);
+        applied_trust(store, push_key_of(push), pushing->trust);
         store_point();
     }
 }
 
 bool store_push_is_one(const struct store *store, const struct push *push)
 {
-    return push->contributions == 0 && trust_is_wanted(store_shard(store, push->shard), push->kind);
+    return push->contributions == 0 && push->trust == 0 &&
+           trust_is_wanted(store_shard(store, push->shard), push->kind);
 }
 
-/* From all values of it. */
-static void find_trust(
-    struct store *store, struct shard *shard, struct pushing *pushing, const char *values)
+void dense_norms(
+    struct shard *shard, const struct pushing *pushing, const void *values, struct trust *trust)
 {
-    struct trust trust = {0};
     uint64_t first = pushing->push.first_row * shard->row_elements;
     uint64_t total = pushing->push.rows * shard->row_elements;
     size_t most = piece_elements(shard);
-    while (trust.index < total) {
-        uint64_t at = trust.index;
+    while (trust->index < total) {
+        uint64_t at = trust->index;
         size_t length = total - at < most ? (size_t)(total - at) : most;
         pthread_mutex_lock(&shard->lock);
-        trust_add(shard, pushing->count, first + at, values + (size_t)at * shard->element_bytes,
-            length, &trust);
+        trust_add(shard, pushing->count, first + at,
+            (const char *)values + (size_t)at * shard->element_bytes, length, trust);
         pthread_mutex_unlock(&shard->lock);
     }
-    trust_keep(store, pushing, &trust);
 }
 
 void store_push_block(
@@ -250,7 +254,9 @@ void store_push_block(
     size_t most = piece_elements(shard);
     if (store_push_is_one(store, push) && pushing->trust == 0) {
         CADRE_ASSERT(rows == push->rows);
-        find_trust(store, shard, pushing, values);
+        struct trust trust = {0};
+        dense_norms(shard, pushing, values, &trust);
+        trust_keep(store, pushing, store_trust(&trust.norms));
     }
     struct change change = change_of(shard, push->kind, push->rate, pushing->count, pushing->trust);
     while (pushing->done < end) {
@@ -287,7 +293,7 @@ static bool record(struct store *store, struct shard *shard, const struct pushin
         atomic_store_explicit(&shard->step->count, count, memory_order_release);
         store_point();
     }
-    applied_progress(store, key_of(&pushing->push), KEPT_WHOLE);
+    applied_progress(store, push_key_of(&pushing->push), KEPT_WHOLE);
     store_point();
     atomic_store_explicit(&journal->mark, MARK_NONE, memory_order_release);
     store_point();
@@ -305,7 +311,7 @@ void store_push_end(struct store *store, struct pushing *pushing)
     bool last = false;
     pthread_mutex_lock(&shard->lock);
     if (push->closure != 0) {
-        last = record(store, shard, pushing);
+        last = record(store, shard, pushing) && !step_waits(shard);
     } else if (push->kind != PUSH_ASSIGN) {
         atomic_fetch_add_explicit(&shard->kept->version, 1, memory_order_release);
     }
@@ -319,6 +325,6 @@ void store_push_end(struct store *store, struct pushing *pushing)
 void store_push_leave(struct store *store, struct pushing *pushing)
 {
     if (!pushing->applied && pushing->push.closure != 0) {
-        applied_leave(store, key_of(&pushing->push));
+        applied_leave(store, push_key_of(&pushing->push));
     }
 }

@@ -87,7 +87,7 @@ static cadre_status settle_steps(struct store *store, struct cadre_error *error)
         }
         uint64_t count = atomic_load(&step->count);
         shard->begun += count;
-        if (count == 0 || count != atomic_load(&step->contributions)) {
+        if (count == 0 || count != atomic_load(&step->contributions) || step_waits(shard)) {
             continue;
         }
         if (atomic_load(&step->kind) == PUSH_UPDATE && shard_rule(shard)->kind == OPTIMIZER_NONE) {

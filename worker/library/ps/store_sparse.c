@@ -186,9 +186,8 @@ static void next_piece(struct sparse_push *sparse)
 }
 
 /* From all of its rows. */
-static void find_trust(const struct sparse_push *sparse)
+static void add_norms(const struct sparse_push *sparse, struct trust *trust)
 {
-    struct trust trust = {0};
     struct shard *shard = sparse->shard;
     uint64_t wide = shard->row_elements;
     size_t most = piece_elements(shard);
@@ -199,12 +198,44 @@ static void find_trust(const struct sparse_push *sparse)
             const void *gradient = gradient_of(sparse, i, end, offset, length);
             pthread_mutex_lock(&shard->lock);
             trust_add(shard, sparse->pushing->count, sparse->scratch->rows[i].id * wide + offset,
-                gradient, length, &trust);
+                gradient, length, trust);
             pthread_mutex_unlock(&shard->lock);
         }
         i = end;
     }
-    trust_keep(sparse->store, sparse->pushing, &trust);
+}
+
+/* False: no memory. */
+static bool sort_rows(struct sparse_push *sparse)
+{
+    const struct push *push = &sparse->pushing->push;
+    if (!scratch_ready(sparse->scratch, sparse->count)) {
+        return false;
+    }
+    sort(sparse->scratch, push->ids, sparse->count, sparse->shard->spec.rows);
+    return true;
+}
+
+static struct sparse_push sparse_of(
+    struct store *store, struct shard *shard, struct pushing *pushing, const void *values)
+{
+    return (struct sparse_push){.store = store,
+        .shard = shard,
+        .pushing = pushing,
+        .scratch = store->scratch[pushing->thread],
+        .values = values,
+        .count = shard->row_elements == 0 ? 0 : (size_t)pushing->push.rows};
+}
+
+bool sparse_norms(struct store *store, struct shard *shard, struct pushing *pushing,
+    const void *values, struct trust *trust)
+{
+    struct sparse_push sparse = sparse_of(store, shard, pushing, values);
+    if (sparse.count != 0 && !sort_rows(&sparse)) {
+        return false;
+    }
+    add_norms(&sparse, trust);
+    return true;
 }
 
 cadre_status store_push_rows(
@@ -213,21 +244,17 @@ cadre_status store_push_rows(
     const struct push *push = &pushing->push;
     struct shard *shard = store_shard(store, push->shard);
     CADRE_ASSERT(push->sparse && !pushing->applied);
-    size_t count = shard->row_elements == 0 ? 0 : (size_t)push->rows;
-    struct sparse_push sparse = {.store = store,
-        .shard = shard,
-        .pushing = pushing,
-        .scratch = store->scratch[pushing->thread],
-        .values = values,
-        .count = count};
+    struct sparse_push sparse = sparse_of(store, shard, pushing, values);
+    size_t count = sparse.count;
     if (count != 0) {
-        if (!scratch_ready(sparse.scratch, count)) {
+        if (!sort_rows(&sparse)) {
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                 "ps has no memory to sort %zu rows of `%s`", count, shard->spec.name);
         }
-        sort(sparse.scratch, push->ids, count, shard->spec.rows);
         if (store_push_is_one(store, push) && pushing->trust == 0) {
-            find_trust(&sparse);
+            struct trust trust = {0};
+            add_norms(&sparse, &trust);
+            trust_keep(store, pushing, store_trust(&trust.norms));
         }
         for (uint64_t row = 0; row < pushing->done / shard->row_elements && sparse.at < count;
              row++) {

@@ -8,6 +8,7 @@
  * A step that a dead process was applying goes on at its progress: the sums are what is left to do,
  * and below it they are made zero once more. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -91,6 +92,7 @@ cadre_status store_step_admit(
         atomic_store(&shard->step->contributions, push->contributions);
         atomic_store(&shard->step->kind, push->kind);
         atomic_store(&shard->step->rate, store_bits(push->rate));
+        atomic_store(&shard->step->part, isnan(push->trust) && trust_is_wanted(shard, push->kind));
     }
     CADRE_TRY(agree(shard, push, error));
     if (!push->sparse && push->rows == shard->spec.rows) {
@@ -142,7 +144,8 @@ cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step
     struct shard *one = store_shard(store, shard);
     pthread_mutex_lock(&one->lock);
     uint64_t count = one->step == NULL ? 0 : atomic_load(&one->step->count);
-    bool applies = count != 0 && count == atomic_load(&one->step->contributions);
+    bool applies =
+        count != 0 && count == atomic_load(&one->step->contributions) && !step_waits(one);
     if (applies || !applied_drop(store, shard)) {
         pthread_mutex_unlock(&one->lock);
         return CADRE_PENDING;
@@ -155,6 +158,10 @@ cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step
     atomic_store(&one->kept->passed, ahead ? steps : 0);
     store_point();
     if (!ahead) {
+        if (one->step != NULL) {
+            atomic_store(&one->step->told_for, 0);
+            store_point();
+        }
         atomic_store_explicit(&one->kept->steps, step, memory_order_release);
     }
     pthread_mutex_unlock(&one->lock);
@@ -308,16 +315,17 @@ static bool apply_piece(
     return true;
 }
 
-/* Under the lock but between pieces. Of one that was begun it is known. */
-static double step_trust(struct store *store, uint32_t thread, struct shard *shard)
+bool step_waits(const struct shard *shard)
 {
-    struct kept_step *step = shard->step;
-    double kept = store_double(atomic_load(&step->trust));
-    if (kept != 0 || atomic_load(&step->progress) != 0 ||
-        !trust_is_wanted(shard, (enum push_kind)atomic_load(&step->kind))) {
-        return kept != 0 ? kept : 1;
-    }
-    struct trust trust = {0};
+    const struct kept_step *step = shard->step;
+    uint64_t count = step == NULL ? 0 : atomic_load(&step->count);
+    return count != 0 && count == atomic_load(&step->contributions) &&
+           atomic_load(&step->part) != 0 &&
+           atomic_load(&step->told_for) != atomic_load(&shard->kept->steps) + 1;
+}
+
+void step_norms(struct store *store, uint32_t thread, struct shard *shard, struct trust *trust)
+{
     uint64_t count = atomic_load(&shard->kept->updates) + 1;
     uint64_t *starts = store->scratch[thread]->starts;
     struct piece piece = {.starts = starts};
@@ -325,15 +333,32 @@ static double step_trust(struct store *store, uint32_t thread, struct shard *sha
          choose_piece(shard, piece.after, starts, &piece)) {
         for (size_t i = 0; i < piece.segments; i++) {
             trust_add(shard, count, starts[i],
-                mean_of(store, thread, shard, starts[i], piece.length), piece.length, &trust);
+                mean_of(store, thread, shard, starts[i], piece.length), piece.length, trust);
         }
         pthread_mutex_unlock(&shard->lock);
         pthread_mutex_lock(&shard->lock);
     }
+}
+
+/* Under the lock but between pieces. Of one that was begun it is known. */
+static double step_trust(struct store *store, uint32_t thread, struct shard *shard)
+{
+    struct kept_step *step = shard->step;
+    if (atomic_load(&step->part) != 0) {
+        CADRE_ASSERT(atomic_load(&step->told_for) == atomic_load(&shard->kept->steps) + 1);
+        return store_double(atomic_load(&step->told));
+    }
+    double kept = store_double(atomic_load(&step->trust));
+    if (kept != 0 || atomic_load(&step->progress) != 0 ||
+        !trust_is_wanted(shard, (enum push_kind)atomic_load(&step->kind))) {
+        return kept != 0 ? kept : 1;
+    }
+    struct trust trust = {0};
+    step_norms(store, thread, shard, &trust);
     store_point();
-    atomic_store(&step->trust, store_bits(trust_ratio(&trust)));
+    atomic_store(&step->trust, store_bits(store_trust(&trust.norms)));
     store_point();
-    return trust_ratio(&trust);
+    return store_trust(&trust.norms);
 }
 
 void step_apply(struct store *store, uint32_t thread, struct shard *shard)

@@ -18,13 +18,6 @@ static cadre_status check(
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "`%s` is given an optimizer of no kind; leave it without one", shard->spec.name);
     }
-    if (rule->kind == OPTIMIZER_LAMB && shard->spec.shard != 0) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "`%s` is cut into shards, and LAMB needs the norm of all of it at once; create it "
-            "whole, "
-            "without a partitioner",
-            shard->spec.name);
-    }
     cadre_status status = optimizer_check(rule, error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "`%s`", shard->spec.name);

@@ -25,8 +25,8 @@ void trust_add(struct shard *shard, uint64_t count, uint64_t start, const void *
     trust->index += length;
 }
 
-double trust_ratio(const struct trust *trust)
+double store_trust(const struct optimizer_norms *norms)
 {
-    double ratio = optimizer_trust(&trust->norms);
+    double ratio = optimizer_trust(norms);
     return ratio > 0 ? ratio : DBL_MIN;
 }

@@ -142,7 +142,8 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
     cadre_strategy *strategy = bound->strategy;
     struct digests_part *part = strategy->digests;
     cadre_replica *replica = &strategy->replicas[bound->local];
-    if (part->next == POSITION_NONE) {
+    /* Once the step counts there is nothing to say, and variables may be newer than the hashes. */
+    if (part->next == POSITION_NONE || !replica->active) {
         return CADRE_OK;
     }
     if (part->due) {

@@ -20,6 +20,9 @@ static cadre_status prepare(cadre_replica *replica, cadre_optimizer *optimizer,
     struct optimizer_turn *turn, struct cadre_error *error)
 {
     bool reduced = options->gradients == CADRE_GRADIENTS_REDUCED;
+    if (replica->strategy->worker == NULL) { /* what a closure runs creates nothing */
+        CADRE_TRY(gradients_build(optimizer, gradients, error));
+    }
     CADRE_TRY(gradients_list(optimizer, gradients, turn, error));
     CADRE_TRY(gradients_reduce(reduced ? NULL : replica, gradients, options, turn, error));
     CADRE_TRY(gradients_clip(optimizer, turn, error));
@@ -81,6 +84,9 @@ static cadre_status apply_plain(
 {
     for (size_t i = 0; i < gradients->count; i++) { /* which nobody ends but the program */
         CADRE_TRY(variable_require_living(gradients->variables[i], function, error));
+    }
+    if (context_replica() == NULL && !context_update(&(uint32_t){0})) {
+        CADRE_TRY(gradients_build(optimizer, gradients, error));
     }
     plain_lock();
     cadre_status status = apply_now(optimizer, gradients, 0, false, error);

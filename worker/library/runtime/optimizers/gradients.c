@@ -62,7 +62,7 @@ static cadre_status check_sparse(
 }
 
 static cadre_status check_one(const cadre_optimizer *optimizer, const struct gradients *gradients,
-    size_t i, const struct optimized **ret_of, struct cadre_error *error)
+    size_t i, uint64_t attempt, const struct optimized **ret_of, struct cadre_error *error)
 {
     const cadre_tensor *dense = dense_of(gradients, i);
     const cadre_sparse *sparse = sparse_of(gradients, i);
@@ -70,11 +70,11 @@ static cadre_status check_one(const cadre_optimizer *optimizer, const struct gra
     if (dense == NULL && sparse == NULL) {
         return CADRE_OK;
     }
-    *ret_of = optimizer_find(optimizer, variable, i);
+    *ret_of = optimizer_find(optimizer, variable, i, attempt);
     if (*ret_of == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "optimizer '%s' was given a gradient for variable %zu of %zu, which it has no slots "
-            "for; give cadre_optimizer_build all of them before the first step",
+            "for, and cannot make them here; give it to cadre_optimizer_build before",
             optimizer->name, i, gradients->count);
     }
     if (dense != NULL && sparse != NULL) {
@@ -88,14 +88,31 @@ static cadre_status check_one(const cadre_optimizer *optimizer, const struct gra
     return dims_are(variable, dense, 0) ? CADRE_OK : misfit(variable, dense, "is", error);
 }
 
+cadre_status gradients_build(
+    cadre_optimizer *optimizer, const struct gradients *gradients, struct cadre_error *error)
+{
+    static const char function[] = "cadre_optimizer_apply";
+    const uint64_t attempt = optimizer_attempt(optimizer);
+    for (size_t i = 0; i < gradients->count; i++) {
+        cadre_variable *variable = gradients->variables[i];
+        bool has = dense_of(gradients, i) != NULL || sparse_of(gradients, i) != NULL;
+        if (has && optimizer_find(optimizer, variable, i, attempt) == NULL) {
+            CADRE_TRY(optimizer_check_variable(optimizer, variable, i, function, error));
+            CADRE_TRY(optimizer_slots_make(optimizer, variable, function, error));
+        }
+    }
+    return CADRE_OK;
+}
+
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,
     struct optimizer_turn *turn, struct cadre_error *error)
 {
+    const uint64_t attempt = optimizer_attempt(optimizer);
     CADRE_ASSERT(turn->count == 0);
     CADRE_ASSERT(gradients->count <= turn->capacity || gradients->count == 0);
     for (size_t i = 0; i < gradients->count; i++) {
         const struct optimized *of = NULL;
-        CADRE_TRY(check_one(optimizer, gradients, i, &of, error));
+        CADRE_TRY(check_one(optimizer, gradients, i, attempt, &of, error));
         if (of != NULL) {
             turn->parts[turn->count++] = (struct optimizer_part){.of = of, .given = i};
         }

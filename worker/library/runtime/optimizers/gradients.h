@@ -14,6 +14,10 @@ struct gradients {
     size_t count;
 };
 
+/* Makes the slots of variables that have a gradient and none yet. */
+cadre_status gradients_build(
+    cadre_optimizer *optimizer, const struct gradients *gradients, struct cadre_error *error);
+
 /* INVALID_ARGUMENT: types or shapes that do not fit, or no gradient at all; FAILED_PRECONDITION: a
  * variable that was not built. The turn's parts are then those that have a gradient, in order. */
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,

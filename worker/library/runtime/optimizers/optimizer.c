@@ -56,7 +56,8 @@ static cadre_status learning_rate_make(cadre_optimizer *optimizer, struct cadre_
     snprintf(name, sizeof name, "%s/" LEARNING_RATE, optimizer->name);
     const struct optimizer_variable what = {
         .name = name, .dtype = CADRE_F64, .initial = optimizer->rule.rate, .may_lack = true};
-    return optimizer_variable_create(optimizer, &what, &optimizer->learning_rate, error);
+    return optimizer_variable_create(
+        optimizer, &what, "cadre_optimizer_create", &optimizer->learning_rate, error);
 }
 
 static cadre_status fill_in(cadre_optimizer *optimizer, cadre_strategy *strategy,
@@ -103,7 +104,10 @@ static cadre_status create(cadre_strategy *strategy, const cadre_optimizer_optio
     if (optimizer == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an optimizer");
     }
-    cadre_status status = fill_in(optimizer, strategy, options, error);
+    cadre_status status = optimizer_list_make(optimizer, error);
+    if (status == CADRE_OK) {
+        status = fill_in(optimizer, strategy, options, error);
+    }
     if (status != CADRE_OK) {
         cadre_optimizer_release(optimizer);
         return status;
@@ -129,35 +133,41 @@ void cadre_optimizer_release(cadre_optimizer *optimizer)
     if (optimizer == NULL) {
         return;
     }
+    struct cadre_error ended;
     turns_free(optimizer);
     if (optimizer->strategy == NULL) { /* else they are the strategy's */
         cadre_variable_release(optimizer->learning_rate);
-        for (size_t i = 0; i < optimizer->count; i++) {
-            for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
-                cadre_variable_release(optimizer->list[i].slots[slot]);
-            }
-            cadre_variable_release(optimizer->list[i].updates);
+    }
+    optimizer_list_free(optimizer, optimizer_require(optimizer, __func__, &ended) == CADRE_OK);
+    free(optimizer);
+}
+
+static cadre_status build(cadre_optimizer *optimizer, cadre_variable *const variables[],
+    size_t count, struct cadre_error *error)
+{
+    static const char function[] = "cadre_optimizer_build";
+    CADRE_TRY(optimizer_require(optimizer, function, error));
+    CADRE_TRY(context_require_cross(function, error));
+    if (count > 0) {
+        CADRE_TRY(argument_require(variables, function, "variables", error));
+    }
+    for (size_t i = 0; i < count; i++) {
+        CADRE_TRY(optimizer_check_variable(optimizer, variables[i], i, function, error));
+    }
+    CADRE_TRY(optimizer_list_room(optimizer, count, error));
+    for (size_t i = 0; i < count; i++) {
+        if (optimizer_find(optimizer, variables[i], i, 0) == NULL) {
+            CADRE_TRY(optimizer_slots_make(optimizer, variables[i], function, error));
         }
     }
-    free(optimizer->list);
-    free(optimizer);
+    return CADRE_OK;
 }
 
 cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count)
 {
     struct cadre_error error = {0};
-    cadre_status status = optimizer_require(optimizer, __func__, &error);
-    if (status == CADRE_OK) { /* replicas share what it keeps */
-        status = context_require_cross(__func__, &error);
-    }
-    if (status == CADRE_OK && count > 0) {
-        status = argument_require(variables, __func__, "variables", &error);
-    }
-    if (status == CADRE_OK) {
-        status = optimizer_slots_make(optimizer, variables, count, &error);
-    }
-    return border(status, &error);
+    return border(build(optimizer, variables, count, &error), &error);
 }
 
 /* --- what it is asked --- */

@@ -4,6 +4,7 @@
 #ifndef CADRE_RUNTIME_OPTIMIZER_H
 #define CADRE_RUNTIME_OPTIMIZER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,18 @@ struct optimized {
     cadre_variable *variable;
     cadre_variable *slots[OPTIMIZER_SLOTS];
     cadre_variable *updates; /* i64 [1] */
+    /* That created the slots: an attempt at a step, from a position. They are there in that attempt
+     * and once the job is behind that position; else they were undone. 0: they are there. */
+    uint64_t attempt;
+    uint64_t position;
+};
+
+/* Replicas of a task add to it while others look into it. */
+struct optimizer_list {
+    pthread_mutex_t lock;
+    struct optimized **entries; /* in the order in which they were built */
+    size_t count;
+    size_t capacity;
 };
 
 struct cadre_optimizer {
@@ -31,9 +44,7 @@ struct cadre_optimizer {
     double clip_value;
     double clip_global_norm;
     cadre_variable *learning_rate; /* f64; NULL: the rate is the rule's */
-    struct optimized *list;        /* in the order in which they were built */
-    size_t count;
-    size_t capacity;
+    struct optimizer_list *list;
     struct optimizer_turn **turns; /* [turn_lists] of each local replica; NULL: it has none yet */
     uint32_t turn_lists;
 };
@@ -52,22 +63,53 @@ struct optimizer_variable {
     const cadre_variable *beside; /* it lies where this one does; NULL: in the host's memory */
     bool may_lack;                /* a checkpoint may have been written without it */
     bool counts;
+    bool slot;
 };
 cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
-    const struct optimizer_variable *what, cadre_variable **ret_variable,
+    const struct optimizer_variable *what, const char *function, cadre_variable **ret_variable,
     struct cadre_error *error);
 
-/* Makes the slots of those that have none. */
-cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *const variables[],
-    size_t count, struct cadre_error *error);
+/* INVALID_ARGUMENT: it can not be updated, or not by this one. `index` is its place in a list. */
+cadre_status optimizer_check_variable(const cadre_optimizer *optimizer,
+    const cadre_variable *variable, size_t index, const char *function, struct cadre_error *error);
+
+/* Makes the slots of a variable that was checked and has none, for the public `function`; in a
+ * replica function all replicas do, and the step that is undone takes them along. */
+cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *variable,
+    const char *function, struct cadre_error *error);
 
 /* FAILED_PRECONDITION: its strategy, and with it its variables, has ended. */
 cadre_status optimizer_require(
     const cadre_optimizer *optimizer, const char *function, struct cadre_error *error);
 
-/* The variable's entry; `likely` is where to look first. NULL: it was not built. */
-const struct optimized *optimizer_find(
-    const cadre_optimizer *optimizer, const cadre_variable *variable, size_t likely);
+/* --- the list (optimizer_list.c): any thread --- */
+
+/* The attempt at a step that the calling thread's replica takes part in; 0: it runs none. */
+uint64_t optimizer_attempt(const cadre_optimizer *optimizer);
+
+/* The variable's entry, if what is in it is there now; `likely` is where to look first, `attempt`
+ * the caller's. It stays where it is. NULL: it was not built. */
+const struct optimized *optimizer_find(const cadre_optimizer *optimizer,
+    const cadre_variable *variable, size_t likely, uint64_t attempt);
+/* Entry i; NULL: that one is not there now. i < optimizer_count. */
+const struct optimized *optimizer_at(const cadre_optimizer *optimizer, size_t i, uint64_t attempt);
+size_t optimizer_count(const cadre_optimizer *optimizer);
+
+/* Puts in what was made, unless another replica of this attempt, or thread, has. *ret_put: it did.
+ * FAILED_PRECONDITION: they are another optimizer's. RESOURCE_EXHAUSTED. */
+cadre_status optimizer_put(cadre_optimizer *optimizer, const struct optimized *made, bool *ret_put,
+    struct cadre_error *error);
+
+/* Room for so many more. RESOURCE_EXHAUSTED. */
+cadre_status optimizer_list_room(
+    cadre_optimizer *optimizer, size_t more, struct cadre_error *error);
+/* Releases the slots, unless they are the strategy's. */
+void optimized_release(const cadre_optimizer *optimizer, const struct optimized *of);
+
+/* An empty list. RESOURCE_EXHAUSTED. */
+cadre_status optimizer_list_make(cadre_optimizer *optimizer, struct cadre_error *error);
+/* And releases all that is in it. `lives`: the optimizer's strategy does, and so its slots. */
+void optimizer_list_free(cadre_optimizer *optimizer, bool lives);
 
 /* NOT_FOUND: the variable was not built, or has no slot of that name; names those that there are.
  */

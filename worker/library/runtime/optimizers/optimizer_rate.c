@@ -41,10 +41,11 @@ int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer)
         border(optimizer_require(optimizer, __func__, &error), &error) != CADRE_OK) {
         return 0;
     }
-    for (size_t i = 0; i < optimizer->count; i++) {
-        const int64_t *updates = optimizer->list[i].updates == NULL
-                                     ? NULL
-                                     : cadre_variable_read(NULL, optimizer->list[i].updates);
+    const uint64_t attempt = optimizer_attempt(optimizer);
+    for (size_t i = 0; i < optimizer_count(optimizer); i++) {
+        const struct optimized *of = optimizer_at(optimizer, i, attempt);
+        const int64_t *updates =
+            of == NULL || of->updates == NULL ? NULL : cadre_variable_read(NULL, of->updates);
         most = updates != NULL && *updates > most ? *updates : most;
     }
     return most;

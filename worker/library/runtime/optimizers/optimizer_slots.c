@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an optimizer remembers of a variable: variables beside it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
@@ -17,7 +15,8 @@
 #define UPDATES "updates"
 
 cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
-    const struct optimizer_variable *what, cadre_variable **ret_variable, struct cadre_error *error)
+    const struct optimizer_variable *what, const char *function, cadre_variable **ret_variable,
+    struct cadre_error *error)
 {
     const cadre_variable_options options = {
         .initializer = {.kind = CADRE_INITIALIZER_CONSTANT, .value = what->initial},
@@ -31,16 +30,16 @@ cadre_status optimizer_variable_create(const cadre_optimizer *optimizer,
         .dims = what->dims,
         .options = &options,
         .may_lack = what->may_lack,
-        .counts = what->counts};
-    return variable_create(&plan, "cadre_optimizer_build", ret_variable, error);
+        .counts = what->counts,
+        .slot = what->slot};
+    return variable_create(&plan, function, ret_variable, error);
 }
 
 /* --- which variables can be updated --- */
 
-static cadre_status check_variable(const cadre_optimizer *optimizer, const cadre_variable *variable,
-    size_t index, struct cadre_error *error)
+cadre_status optimizer_check_variable(const cadre_optimizer *optimizer,
+    const cadre_variable *variable, size_t index, const char *function, struct cadre_error *error)
 {
-    static const char function[] = "cadre_optimizer_build";
     if (variable == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was given no variable at place %zu; give a list without gaps", function, index);
@@ -76,7 +75,7 @@ static cadre_status check_variable(const cadre_optimizer *optimizer, const cadre
 /* --- making them --- */
 
 static cadre_status slot_make(const cadre_optimizer *optimizer, const cadre_variable *variable,
-    uint32_t slot, cadre_variable **ret_slot, struct cadre_error *error)
+    uint32_t slot, const char *function, cadre_variable **ret_slot, struct cadre_error *error)
 {
     char name[LIMIT_NAME_BYTES + 24];
     snprintf(
@@ -86,12 +85,13 @@ static cadre_status slot_make(const cadre_optimizer *optimizer, const cadre_vari
         .rank = variable->rank,
         .dims = variable->dims,
         .initial = optimizer_slot_initial(&optimizer->rule, slot),
-        .beside = variable};
-    return optimizer_variable_create(optimizer, &what, ret_slot, error);
+        .beside = variable,
+        .slot = true};
+    return optimizer_variable_create(optimizer, &what, function, ret_slot, error);
 }
 
 static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_variable *variable,
-    cadre_variable **ret_updates, struct cadre_error *error)
+    const char *function, cadre_variable **ret_updates, struct cadre_error *error)
 {
     static const int64_t dims[1] = {1};
     char name[LIMIT_NAME_BYTES + 24];
@@ -101,71 +101,40 @@ static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_v
         .rank = 1,
         .dims = dims,
         .may_lack = !optimizer_counts(&optimizer->rule),
-        .counts = true};
-    return optimizer_variable_create(optimizer, &what, ret_updates, error);
+        .counts = true,
+        .slot = true};
+    return optimizer_variable_create(optimizer, &what, function, ret_updates, error);
 }
 
-static cadre_status make_here(
-    const cadre_optimizer *optimizer, struct optimized *made, struct cadre_error *error)
+static cadre_status make_here(const cadre_optimizer *optimizer, struct optimized *made,
+    const char *function, struct cadre_error *error)
 {
     for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
-        CADRE_TRY(slot_make(optimizer, made->variable, slot, &made->slots[slot], error));
+        CADRE_TRY(slot_make(optimizer, made->variable, slot, function, &made->slots[slot], error));
     }
-    return updates_make(optimizer, made->variable, &made->updates, error);
+    return updates_make(optimizer, made->variable, function, &made->updates, error);
 }
 
-static cadre_status get_room(cadre_optimizer *optimizer, size_t more, struct cadre_error *error)
+cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *variable,
+    const char *function, struct cadre_error *error)
 {
-    size_t wanted = optimizer->count + more;
-    if (wanted <= optimizer->capacity) {
-        return CADRE_OK;
+    bool put = false;
+    struct optimized made = {.variable = variable};
+    CADRE_TRY(optimizer_list_room(optimizer, 1, error));
+    if (variable->served != NULL) {
+        CADRE_TRY(variable_elsewhere()->train(variable, &optimizer->rule, error));
+        return optimizer_put(optimizer, &made, &put, error);
     }
-    struct optimized *list =
-        fault_point("optimizer.slots") ? NULL : realloc(optimizer->list, wanted * sizeof list[0]);
-    if (list == NULL) {
-        return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the slots of %zu variables", wanted);
+    made.attempt = optimizer_attempt(optimizer);
+    made.position = made.attempt == 0 ? 0 : strategy_position(optimizer->strategy);
+    cadre_status status = make_here(optimizer, &made, function, error);
+    if (status == CADRE_OK) {
+        status = optimizer_put(optimizer, &made, &put, error);
     }
-    optimizer->list = list;
-    optimizer->capacity = wanted;
-    return CADRE_OK;
-}
-
-cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *const variables[],
-    size_t count, struct cadre_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(check_variable(optimizer, variables[i], i, error));
+    if (!put) {
+        optimized_release(optimizer, &made);
     }
-    CADRE_TRY(get_room(optimizer, count, error));
-    for (size_t i = 0; i < count; i++) {
-        if (optimizer_find(optimizer, variables[i], i) != NULL) {
-            continue;
-        }
-        struct optimized made = {.variable = variables[i]};
-        if (variables[i]->served != NULL) {
-            CADRE_TRY(variable_elsewhere()->train(variables[i], &optimizer->rule, error));
-        } else {
-            CADRE_TRY(make_here(optimizer, &made, error));
-        }
-        CADRE_ASSERT(optimizer->count < optimizer->capacity);
-        optimizer->list[optimizer->count++] = made;
-    }
-    return CADRE_OK;
-}
-
-const struct optimized *optimizer_find(
-    const cadre_optimizer *optimizer, const cadre_variable *variable, size_t likely)
-{
-    if (likely < optimizer->count && optimizer->list[likely].variable == variable) {
-        return &optimizer->list[likely];
-    }
-    for (size_t i = 0; i < optimizer->count; i++) {
-        if (optimizer->list[i].variable == variable) {
-            return &optimizer->list[i];
-        }
-    }
-    return NULL;
+    return status;
 }
 
 /* --- finding them --- */
@@ -174,11 +143,13 @@ cadre_status optimizer_slot_find(const cadre_optimizer *optimizer, const cadre_v
     const char *name, cadre_variable **ret_slot, struct cadre_error *error)
 {
     char names[128] = "";
-    const struct optimized *of = optimizer_find(optimizer, variable, 0);
+    const struct optimized *of =
+        optimizer_find(optimizer, variable, 0, optimizer_attempt(optimizer));
     if (of == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "optimizer '%s' has no slots of that variable; give cadre_optimizer_build the variable "
-            "first",
+            "optimizer '%s' has no slots of that variable; apply a gradient to it first, or give "
+            "it to "
+            "cadre_optimizer_build",
             optimizer->name);
     }
     if (variable->served != NULL) {

@@ -53,12 +53,13 @@ static cadre_status push_part(
     return status;
 }
 
-static cadre_status push_all(cadre_replica *replica, const cadre_optimizer *optimizer,
+static cadre_status push_all(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
     struct optimizer_turn *turn, struct cadre_error *error)
 {
     cadre_push_options push = {0};
     bool reduced = options->gradients == CADRE_GRADIENTS_REDUCED;
+    CADRE_TRY(gradients_build(optimizer, gradients, error));
     CADRE_TRY(gradients_list(optimizer, gradients, turn, error));
     CADRE_TRY(gradients_reduce(reduced ? NULL : replica, gradients, options, turn, error));
     CADRE_TRY(gradients_clip(optimizer, turn, error));

@@ -55,7 +55,8 @@ struct served {
     uint64_t row_elements;
     struct partition_layout layout; /* a scalar is one row */
     struct optimizer_rule rule;     /* on the chief, once it is trained; OPTIMIZER_NONE before */
-    bool restored;               /* its value came from a checkpoint, in which slots may be, too */
+    _Atomic int kind; /* of that rule, as far as this process knows; never another one then */
+    bool restored;    /* its value came from a checkpoint, in which slots may be, too */
     struct served_shard *shards; /* [layout.shards] */
     struct served_views *views;
 };
@@ -118,6 +119,11 @@ cadre_status served_read(const cadre_variable *variable, const struct variable_r
     uint64_t step, void *into, struct cadre_error *error);
 cadre_status served_push(
     const cadre_variable *variable, const struct variable_push *push, struct cadre_error *error);
+
+/* push->trust: NaN where the ratio of LAMB's norms has to be found before, over all shards; else 0.
+ */
+cadre_status served_set_trust(
+    const cadre_variable *variable, struct push *push, struct cadre_error *error);
 
 /* Room for a version of each shard, none of which is read yet (VIEW_NONE); to be freed. */
 cadre_status served_versions(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/library/runtime/served/served_call.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,10 @@ cadre_status served_send(const cadre_variable *variable, struct request *request
     struct cadre_error *error)
 {
     struct crew_state *crew = variable->served->all->crew;
-    cadre_status status = client_call(crew->client, requests, count, crew_done_below(), error);
+    bool parts = count > 0 && isnan(requests[0].push.trust);
+    cadre_status status =
+        parts ? client_push_parts(crew->client, requests, count, crew_done_below(), error)
+              : client_call(crew->client, requests, count, crew_done_below(), error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }

@@ -30,7 +30,8 @@ cadre_status served_call_rows(const cadre_variable *variable, struct row_list ro
     const struct request *like, const uint64_t *based_on, uint64_t *versions,
     struct cadre_error *error);
 
-/* Sends them: errors name the variable. */
+/* Sends them: errors name the variable. A push of one variable whose trust is NaN is LAMB's of
+ * shards (client_push_parts). */
 cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,
     struct cadre_error *error);
 

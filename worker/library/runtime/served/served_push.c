@@ -114,6 +114,7 @@ cadre_status served_push(
         CADRE_TRY(served_versions(variable, &versions, error));
     }
     struct request like = request_of(push);
+    CADRE_TRY(served_set_trust(variable, &like.push, error));
     CADRE_TRY(crew_push_key(&like.push.closure, &like.push.ordinal, error));
     CADRE_ASSERT(like.push.closure != 0);
     cadre_status status = send(variable, push, &like, based_on, versions, error);

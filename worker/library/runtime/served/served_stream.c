@@ -59,6 +59,13 @@ static bool is_part(struct streamed *streamed, uint32_t i)
     return find(streamed, i).kind != SERVED_VALUE;
 }
 
+static bool is_slot(struct streamed *streamed, uint32_t i, bool *ret_counts)
+{
+    const struct served_part part = find(streamed, i);
+    *ret_counts = part.kind == SERVED_UPDATES;
+    return part.kind == SERVED_SLOT || part.kind == SERVED_UPDATES;
+}
+
 /* --- reading --- */
 
 /* `like`: a PULL, or a SLOT. */
@@ -180,6 +187,7 @@ static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
 const struct streamed_ops served_streamed_ops = {.count = count,
     .describe = describe,
     .is_part = is_part,
+    .is_slot = is_slot,
     .read = read_tensor,
     .take = take,
     .stamp = stamp};

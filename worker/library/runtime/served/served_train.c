@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Giving a variable on servers its optimizer, once it is there: its shards get the rule and their
  * slots, and those what a checkpoint has of them. Only then the chief has it. */
-#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,12 +47,6 @@ static cadre_status check(
             "numbers; build one optimizer for it",
             variable->name);
     }
-    if (rule->kind == OPTIMIZER_LAMB && variable->served->layout.shards > 1) {
-        return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s' is cut into %" PRIu64 " shards, and LAMB needs the norm of all of it at "
-            "once; create it whole, with a partitioner of CADRE_PARTITIONER_NONE",
-            variable->name, variable->served->layout.shards);
-    }
     return served_parts_check(variable->strategy, variable->name, rule, error);
 }
 
@@ -65,6 +59,7 @@ cadre_status served_train(
     }
     CADRE_TRY(check(variable, rule, error));
     CADRE_TRY(train_shards(variable, rule, error));
+    atomic_store(&served->kind, (int)rule->kind);
     CADRE_TRY(served_restore_slots(variable, rule, error));
     served->rule = *rule;
     cadre_status status = served_parts_add(variable, true, error);

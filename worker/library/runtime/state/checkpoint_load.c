@@ -44,7 +44,7 @@ static cadre_status read_state(const struct cadre_strategy *strategy,
         if (!is_here(strategy, i, &tensor)) {
             const struct safetensors_entry *entry = checkpoint_reader_find(reader, tensor.name);
             CADRE_ASSERT(entry != NULL); /* check_state has found it */
-            CADRE_TRY(checkpoint_reader_read(reader, entry, 0, into, tensor.bytes, error));
+            CADRE_TRY(restore_read(reader, entry, &tensor, into, error));
             into += tensor.bytes;
         }
     }

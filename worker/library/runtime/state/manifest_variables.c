@@ -10,6 +10,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/border/name.h"
 #include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/state_part.h"
 #include "worker/library/runtime/state/streamed.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -23,38 +24,81 @@ static const char *const aggregations[] = {[CADRE_AGGREGATION_NONE] = "NONE",
 static const char on_read[] = "on_read";
 static const char keep_on_host[] = "keep_on_host";
 static const char in_function[] = "in_function";
+static const char counts[] = "counts";
 
 /* --- writing --- */
 
 #define WORDS_BYTES (96 + CADRE_RANK_MAX * 21)
 
+/* Type, dimensions and aggregation. Returns how much of `words` that is. */
+static size_t first_words(char words[WORDS_BYTES], cadre_dtype dtype, uint32_t rank,
+    const int64_t *dims, cadre_aggregation aggregation)
+{
+    int used = snprintf(words, WORDS_BYTES, "%s ", cadre_dtype_name(dtype));
+    for (uint32_t i = 0; i < rank; i++) {
+        used += snprintf(
+            words + used, WORDS_BYTES - (size_t)used, "%s%" PRId64, i == 0 ? "" : "x", dims[i]);
+    }
+    used += snprintf(words + used, WORDS_BYTES - (size_t)used, "%s %s", rank == 0 ? "-" : "",
+        aggregations[aggregation]);
+    CADRE_ASSERT((size_t)used < WORDS_BYTES);
+    return (size_t)used;
+}
+
+static size_t flag(char words[WORDS_BYTES], size_t used, bool so, const char *word)
+{
+    int more = so ? snprintf(words + used, WORDS_BYTES - used, " %s", word) : 0;
+    CADRE_ASSERT(more >= 0 && used + (size_t)more < WORDS_BYTES);
+    return used + (size_t)more;
+}
+
 /* One string for each: a checkpoint waits for this. */
 static json_t *words_of(const cadre_variable *variable)
 {
     char words[WORDS_BYTES];
-    int used = snprintf(words, sizeof words, "%s ", cadre_dtype_name(variable->dtype));
-    for (uint32_t i = 0; i < variable->rank; i++) {
-        used += snprintf(words + used, sizeof words - (size_t)used, "%s%" PRId64, i == 0 ? "" : "x",
-            variable->dims[i]);
-    }
-    used += snprintf(words + used, sizeof words - (size_t)used, "%s %s%s%s%s%s%s%s",
-        variable->rank == 0 ? "-" : "", aggregations[variable->aggregation],
-        variable->on_read ? " " : "", variable->on_read ? on_read : "",
-        variable->keep_on_host ? " " : "", variable->keep_on_host ? keep_on_host : "",
-        variable->origin.in_function ? " " : "", variable->origin.in_function ? in_function : "");
-    CADRE_ASSERT((size_t)used < sizeof words);
+    size_t used =
+        first_words(words, variable->dtype, variable->rank, variable->dims, variable->aggregation);
+    used = flag(words, used, variable->on_read, on_read);
+    used = flag(words, used, variable->keep_on_host, keep_on_host);
+    used = flag(words, used, variable->origin.in_function, in_function);
+    (void)flag(words, used, variable->counts, counts);
     return json_string(words);
+}
+
+/* What optimizers remember on parameter servers: variables of a job that goes on without any. */
+static bool add_slots(json_t *all, const struct cadre_strategy *strategy)
+{
+    struct streamed *streamed = strategy->state_part->streamed;
+    const int64_t one[1] = {1};
+    bool added = true;
+    for (uint32_t i = 0; i < streamed_count(strategy); i++) {
+        struct safetensors_entry entry;
+        char words[WORDS_BYTES];
+        bool is_count = false;
+        if (!streamed->ops->is_slot(streamed, i, &is_count)) {
+            continue;
+        }
+        streamed->ops->describe(streamed, i, &entry);
+        size_t used = first_words(
+            words, entry.dtype, entry.rank, is_count ? one : entry.dims, CADRE_AGGREGATION_NONE);
+        used = flag(words, used, is_count, keep_on_host);
+        (void)flag(words, used, is_count, counts);
+        added = added && json_object_set_new(all, entry.name, json_string(words)) == 0;
+    }
+    return added;
 }
 
 json_t *manifest_variables(const struct cadre_strategy *strategy)
 {
     json_t *all = json_object();
-    for (uint32_t i = 0; i < strategy->variables->count; i++) {
+    bool added = add_slots(all, strategy);
+    for (uint32_t i = 0; added && i < strategy->variables->count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
-        if (json_object_set_new(all, variable->name, words_of(variable)) != 0) {
-            json_decref(all);
-            return NULL;
-        }
+        added = json_object_set_new(all, variable->name, words_of(variable)) == 0;
+    }
+    if (!added) {
+        json_decref(all);
+        return NULL;
     }
     return all;
 }
@@ -121,6 +165,8 @@ static bool read_flag(const char *word, struct described *described)
         described->options.keep_on_host = true;
     } else if (strcmp(word, in_function) == 0) {
         described->in_function = true;
+    } else if (strcmp(word, counts) == 0) {
+        described->plan.counts = true;
     } else {
         return false;
     }

@@ -4,8 +4,9 @@
  *
  *     "variables": {"b": "f32 - NONE", "w": "f32 2x3 SUM", "w/m": "f32 2x3 NONE in_function"}
  *
- * Type, dimensions, aggregation; then what is so: on_read, keep_on_host, in_function.
- * Absent in checkpoints of versions before it. */
+ * Type, dimensions, aggregation; then what is so: on_read, keep_on_host, in_function, counts. Slots
+ * of optimizers that lie on parameter servers stand there, too: a job without servers makes
+ * variables of them. Absent in checkpoints of versions before it. */
 #ifndef CADRE_RUNTIME_MANIFEST_VARIABLES_H
 #define CADRE_RUNTIME_MANIFEST_VARIABLES_H
 

@@ -26,6 +26,9 @@ struct streamed_ops {
     void (*describe)(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry);
     /* Whether it belongs to another one, as what an optimizer remembers of a variable does. */
     bool (*is_part)(struct streamed *streamed, uint32_t i);
+    /* Whether it would be a variable where nothing lies elsewhere: an optimizer's slot.
+     * *ret_counts: of several i64 numbers it would be the largest (cadre_variable.counts). */
+    bool (*is_slot)(struct streamed *streamed, uint32_t i, bool *ret_counts);
     /* All of its bytes, as they are meanwhile. */
     cadre_status (*read)(struct streamed *streamed, uint32_t i, streamed_sink *sink, void *user,
         struct cadre_error *error);

@@ -45,6 +45,7 @@ static cadre_status make(cadre_replica *replica, const struct variable_plan *pla
     cadre_variable *variable = NULL;
     variable_birth_over(birth);
     birth->value.initializer = &plan->options->initializer;
+    birth->value.may_lack = plan->may_lack;
     CADRE_TRY(variables_room(strategy, error));
     CADRE_TRY(variable_new(plan, &variable, error));
     variable_is_fresh(strategy, variable);

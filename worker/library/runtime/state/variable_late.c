@@ -56,12 +56,25 @@ cadre_status variable_create_late(const struct variable_plan *plan, cadre_variab
 
 /* --- in a replica function --- */
 
+/* A checkpoint's, that its program made between steps; or one that parameter servers wrote. */
+static cadre_variable *slot_of_the_job(const struct variable_plan *plan)
+{
+    cadre_variable *there = plan->slot ? variable_known(plan->strategy, plan->name) : NULL;
+    bool came = there != NULL && !there->origin.in_function && !there->origin.handed;
+    return came ? there : NULL;
+}
+
 cadre_status variable_create_asked(cadre_replica *replica, const struct variable_plan *plan,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct variable_plan named = *plan;
     char name[LIMIT_NAME_BYTES];
-    cadre_variable *existing = NULL;
+    cadre_variable *existing = slot_of_the_job(plan);
+    if (existing != NULL) {
+        CADRE_TRY(creation_fits(plan, existing, error));
+        *ret_variable = existing;
+        return CADRE_OK;
+    }
     CADRE_TRY(variable_name_asked(replica, plan->name, name, &existing, error));
     named.name = name;
     if (existing != NULL) {

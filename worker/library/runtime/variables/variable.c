@@ -86,30 +86,6 @@ struct variable_component *variable_component(cadre_variable *variable, uint32_t
 
 /* --- looking at them --- */
 
-bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
-{
-    uint32_t low = 0;
-    uint32_t high = strategy->variables->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (strcmp(strategy->variables->list[middle]->name, name) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    *ret_place = low;
-    CADRE_ASSERT(low <= strategy->variables->count);
-    return low < strategy->variables->count &&
-           strcmp(strategy->variables->list[low]->name, name) == 0;
-}
-
-cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
-{
-    uint32_t place = 0;
-    return variable_place(strategy, name, &place) ? strategy->variables->list[place] : NULL;
-}
-
 cadre_kind cadre_variable_kind(const cadre_variable *variable)
 {
     return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;

@@ -54,9 +54,10 @@ struct cadre_variable {
     bool restored;         /* it holds what the checkpoint does that the job goes on from */
     struct served *served; /* its elements are on parameter servers; NULL: here */
     bool counts;           /* i64 [1]: a checkpoint may hold several, and it is the largest */
-    enum tensor_memory_kind memory; /* of components on the host */
-    struct variable_host *host;     /* NULL: the first component is there itself */
-    struct variable_reset *reset;   /* NULL: it is changed by steps alone */
+    const struct cadre_optimizer *slot_of; /* that remembers by it; NULL: none, or it has ended */
+    enum tensor_memory_kind memory;        /* of components on the host */
+    struct variable_host *host;            /* NULL: the first component is there itself */
+    struct variable_reset *reset;          /* NULL: it is changed by steps alone */
     struct variable_origin origin;
     cadre_variable *next;            /* in the list of fresh ones, or of those that were undone */
     struct variable_component total; /* on-read: what it is combined to, equal on all tasks */
@@ -80,6 +81,7 @@ struct variable_plan {
     struct served *served; /* on servers; NULL: here */
     bool may_lack;         /* in a checkpoint: then it begins anew */
     bool counts;           /* cadre_variable.counts */
+    bool slot;             /* of an optimizer: one of its name that the job has is it */
 };
 
 cadre_kind variable_kind_of(const struct variable_plan *plan);
@@ -129,10 +131,6 @@ cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
 /* INVALID_ARGUMENT: the value is not of the variable's type and shape. */
 cadre_status variable_check_value(
     const cadre_variable *variable, const cadre_tensor *value, struct cadre_error *error);
-
-/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
- * there. */
-bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place);
 
 /* The component of a replica to write to, its old value kept. RESOURCE_EXHAUSTED. */
 cadre_status variable_open_write(

@@ -7,6 +7,30 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
+bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
+{
+    uint32_t low = 0;
+    uint32_t high = strategy->variables->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strcmp(strategy->variables->list[middle]->name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *ret_place = low;
+    CADRE_ASSERT(low <= strategy->variables->count);
+    return low < strategy->variables->count &&
+           strcmp(strategy->variables->list[low]->name, name) == 0;
+}
+
+cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
+{
+    uint32_t place = 0;
+    return variable_place(strategy, name, &place) ? strategy->variables->list[place] : NULL;
+}
+
 cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct variables_part *part = strategy->variables;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The variables that a task's program has created. Their list, and the names that they get, are the
+ * production's: worker/library/runtime/variables/variable_list.c and state/variable_name.c. Apart
+ * from the world's header, because both have a struct mesh. */
+#ifndef CADRE_SIM_CREATED_H
+#define CADRE_SIM_CREATED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct created;
+
+/* A layout as it travels with a state: 2 bits for each name and number. Who creates nothing has 0.
+ */
+#define LAYOUT_NAMES   3
+#define LAYOUT_NUMBERS 10
+enum layout_cell { LAYOUT_ABSENT = 0, LAYOUT_BETWEEN_STEPS, LAYOUT_IN_FUNCTION };
+
+struct created *created_open(void);
+/* NULL is allowed. */
+void created_close(struct created *created);
+uint64_t created_layout(const struct created *created);
+
+/* Its replica function begins a run. */
+void created_step(struct created *created);
+/* A call of its program: the variable that is to be created, as a layout of it alone; it is fresh,
+ * and in no list yet. 0: it is there, and returned. `wrong`: planted, with a number of its own. */
+uint64_t created_ask(struct created *created, uint32_t name, bool between, bool wrong);
+/* The newest fresh one comes into the list. */
+void created_put(struct created *created);
+/* What a state has: a layout of one variable. */
+void created_take(struct created *created, uint64_t variable);
+/* What was under way is over; `undone`: and comes to nothing. */
+void created_end(struct created *created, bool undone);
+/* Its program has them all in its hands. */
+void created_hand_over(struct created *created);
+
+#endif

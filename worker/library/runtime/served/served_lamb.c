@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which pushes need the norms of all of a variable, though it is cut into shards. A rule is given
+ * for good, so a process asks for it until it is there, and then never again. */
+#include <math.h>
+#include <stdatomic.h>
+
+#include "common/pure/assert.h"
+#include "worker/library/optimizer/rule_bytes.h"
+#include "worker/library/runtime/served/served_call.h"
+
+static cadre_status find_kind(
+    const cadre_variable *variable, enum optimizer_kind *ret_kind, struct cadre_error *error)
+{
+    struct served *served = variable->served;
+    uint8_t bytes[RULE_BYTES];
+    struct optimizer_rule rule;
+    int known = atomic_load(&served->kind);
+    if (known == OPTIMIZER_NONE) {
+        struct request request = {.kind = REQUEST_RULE,
+            .server = served->shards[0].server,
+            .shard = served->shards[0].number,
+            .into = bytes};
+        CADRE_TRY(served_send(variable, &request, 1, error));
+        rule_read(bytes, &rule);
+        known = (int)rule.kind;
+        atomic_store(&served->kind, known);
+    }
+    *ret_kind = (enum optimizer_kind)known;
+    return CADRE_OK;
+}
+
+cadre_status served_set_trust(
+    const cadre_variable *variable, struct push *push, struct cadre_error *error)
+{
+    enum optimizer_kind kind = OPTIMIZER_NONE;
+    push->trust = 0;
+    if (push->kind != PUSH_UPDATE || variable->served->layout.shards <= 1) {
+        return CADRE_OK;
+    }
+    CADRE_TRY(find_kind(variable, &kind, error));
+    /* Without an optimizer it is refused by the servers, or has got one just now. */
+    push->trust = kind == OPTIMIZER_NONE || kind == OPTIMIZER_LAMB ? (double)NAN : 0;
+    return CADRE_OK;
+}
